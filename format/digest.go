@@ -1,0 +1,231 @@
+package format
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+)
+
+// Digest is a SHA-256 value.
+type Digest [sha256.Size]byte
+
+// String gives 64 hex digits.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// The content digest covers what a session says, not how a file stores it.
+// Its leaves stand in groups; each group is a Merkle tree as in RFC 6962,
+// and the root hashes the groups' roots:
+//
+//	leaf = SHA-256(00 · kind · content)
+//	node = SHA-256(01 · left · right)
+//	root = SHA-256(02 · for each kind 1…11: kind · leaves u64 · group root)
+
+// Kinds of leaves are part of every digest. They must not change.
+const (
+	leafMeta     = 1
+	leafBook     = 2
+	leafPlayers  = 3
+	leafInputs   = 4
+	leafHashes   = 5
+	leafTimes    = 6
+	leafKeyframe = 7
+	leafMark     = 8
+	leafReport   = 9
+	leafGap      = 10
+	leafEnd      = 11
+
+	leafKinds = 11
+
+	// SegmentTicks is the number of ticks that one leaf of inputs, hashes or
+	// times covers: segment s holds the ticks from s·1024 on.
+	SegmentTicks = 1024
+)
+
+// merkle computes the root of a growing list of leaves in memory that grows
+// with the logarithm of its length.
+type merkle struct {
+	n     uint64
+	stack []Digest
+}
+
+func (m *merkle) add(leaf Digest) {
+	m.stack = append(m.stack, leaf)
+	for n := m.n; n&1 == 1; n >>= 1 {
+		m.fold()
+	}
+	m.n++
+}
+
+func (m *merkle) fold() {
+	top := len(m.stack) - 1
+	m.stack[top-1] = node(m.stack[top-1], m.stack[top])
+	m.stack = m.stack[:top]
+}
+
+// root leaves m as it is.
+func (m *merkle) root() Digest {
+	if m.n == 0 {
+		return sha256.Sum256(nil)
+	}
+	r := m.stack[len(m.stack)-1]
+	for i := len(m.stack) - 2; i >= 0; i-- {
+		r = node(m.stack[i], r)
+	}
+	return r
+}
+
+func node(left, right Digest) Digest {
+	var b [1 + 2*sha256.Size]byte
+	b[0] = 1
+	copy(b[1:], left[:])
+	copy(b[1+sha256.Size:], right[:])
+	return sha256.Sum256(b[:])
+}
+
+func newLeaf(kind byte) hash.Hash {
+	h := sha256.New()
+	h.Write([]byte{0, kind})
+	return h
+}
+
+func leaf(kind byte, content []byte) Digest {
+	h := newLeaf(kind)
+	h.Write(content)
+	return sum(h)
+}
+
+func sum(h hash.Hash) (d Digest) {
+	h.Sum(d[:0])
+	return d
+}
+
+// Segment holds the leaves of one segment that has at least one tick.
+type Segment struct {
+	Index                 uint64
+	Inputs, Hashes, Times Digest
+}
+
+// content collects the leaves of a session as it goes.
+type content struct {
+	groups   [leafKinds + 1]merkle
+	players  hash.Hash
+	segments []Segment
+	open     openSegment
+	parts    segmentBytes
+}
+
+// openSegment hashes the newest segment: its ticks come in order.
+type openSegment struct {
+	index                 uint64
+	ticks                 uint64
+	inputs, hashes, times hash.Hash
+}
+
+func newContent() *content { return &content{players: newLeaf(leafPlayers)} }
+
+func (c *content) addLeaf(kind byte, body []byte) { c.groups[kind].add(leaf(kind, body)) }
+
+// addBatch appends the ticks of a checked batch.
+func (c *content) addBatch(b *Batch) {
+	r := b.Reader()
+	var t TickRecord
+	parts := &c.parts
+	for r.Next(&t) {
+		if c.open.ticks == 0 || uint64(t.Tick)/SegmentTicks != c.open.index {
+			c.write(parts)
+			c.closeSegment()
+			c.openSegment(uint64(t.Tick) / SegmentTicks)
+		}
+		c.open.ticks++
+		parts.add(&t)
+	}
+	c.write(parts)
+}
+
+// segmentBytes gathers what goes into the three leaves of a segment, so
+// that hashing runs over long stretches.
+type segmentBytes struct{ inputs, hashes, times []byte }
+
+func (s *segmentBytes) add(t *TickRecord) {
+	offset := uint64(t.Tick) % SegmentTicks
+	if t.Steps > 0 {
+		s.inputs = binary.AppendUvarint(s.inputs, offset)
+		s.inputs = binary.AppendUvarint(s.inputs, uint64(t.Steps))
+		s.inputs = appendWide(s.inputs, t)
+		s.inputs = append(s.inputs, t.Params...)
+	}
+	if t.Hash != nil {
+		s.hashes = append(binary.AppendUvarint(s.hashes, offset), t.Hash...)
+	}
+	if t.HasTime {
+		s.times = binary.AppendUvarint(binary.AppendUvarint(s.times, offset), uint64(t.Time))
+	}
+}
+
+// appendWide appends the tick's command area in 16-bit width, so that a
+// change of the stored width leaves the digest.
+func appendWide(dst []byte, t *TickRecord) []byte {
+	if t.Width == Width16 {
+		return append(dst, t.Commands...)
+	}
+	for i := 0; i < len(t.Commands); i += 2 {
+		dst = append(dst, t.Commands[i], 0, t.Commands[i+1])
+	}
+	return dst
+}
+
+func (c *content) write(s *segmentBytes) {
+	if c.open.ticks == 0 {
+		return
+	}
+	c.open.inputs.Write(s.inputs)
+	c.open.hashes.Write(s.hashes)
+	c.open.times.Write(s.times)
+	s.inputs, s.hashes, s.times = s.inputs[:0], s.hashes[:0], s.times[:0]
+}
+
+func (c *content) openSegment(index uint64) {
+	c.open = openSegment{index: index, inputs: newSegment(leafInputs, index), hashes: newSegment(leafHashes, index), times: newSegment(leafTimes, index)}
+}
+
+// newSegment begins a segment's leaf: its content is the index as u64, then
+// the entries.
+func newSegment(kind byte, index uint64) hash.Hash {
+	h := newLeaf(kind)
+	h.Write(binary.BigEndian.AppendUint64(nil, index))
+	return h
+}
+
+// closeSegment ends the open segment; the inputs' leaf also covers the
+// number of ticks, so that dropped empty ticks show.
+func (c *content) closeSegment() {
+	if c.open.ticks == 0 {
+		return
+	}
+	c.open.inputs.Write(binary.BigEndian.AppendUint64(nil, c.open.ticks))
+	c.segments = append(c.segments, Segment{Index: c.open.index, Inputs: sum(c.open.inputs), Hashes: sum(c.open.hashes), Times: sum(c.open.times)})
+	c.open = openSegment{}
+}
+
+// root closes the content. end is the end leaf's content.
+func (c *content) root(end []byte) Digest {
+	c.closeSegment()
+	for _, s := range c.segments {
+		c.groups[leafInputs].add(s.Inputs)
+		c.groups[leafHashes].add(s.Hashes)
+		c.groups[leafTimes].add(s.Times)
+	}
+	c.groups[leafPlayers].add(sum(c.players))
+	c.addLeaf(leafEnd, end)
+	h := sha256.New()
+	h.Write([]byte{2})
+	for kind := 1; kind <= leafKinds; kind++ {
+		g := &c.groups[kind]
+		h.Write([]byte{byte(kind)})
+		h.Write(binary.BigEndian.AppendUint64(nil, g.n))
+		r := g.root()
+		h.Write(r[:])
+	}
+	return sum(h)
+}

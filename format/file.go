@@ -1,0 +1,316 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// File is an opened replay of any known format. RPLY1 and JSON lines are
+// turned into RPLY2 in memory while they are opened, so that all that
+// reads a replay has one path.
+type File struct {
+	// Source names the format that was found: "rply2", "rply1" or "jsonl".
+	Source string
+	// Wrapping names the compression around the whole file: "zst", "gz" or
+	// empty.
+	Wrapping string
+	// Bytes is the size as stored, with the wrapping.
+	Bytes int64
+	// Torn is set where the file ends inside a record: all before is good.
+	Torn *TornError
+
+	sum    *Summary
+	book   *CodeBook
+	seek   []seekEntry
+	src    io.ReaderAt
+	size   int64 // of the RPLY2 bytes
+	data   int64 // where the good chunks end
+	closer io.Closer
+}
+
+// Open opens a replay. A file that is a replay but torn opens, and says so
+// in Torn. Errors match ErrNotReplay, ErrNewer, ErrTorn (where not even the
+// opening is whole), ErrCorrupt, or come from the file system.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is not a regular file", ErrNotReplay, path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	file, err := NewFile(f, st.Size())
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	file.closer = f
+	return file, nil
+}
+
+// NewFile opens a replay from its size bytes. src must not change while it
+// is read, but may grow.
+func NewFile(src io.ReaderAt, size int64) (*File, error) {
+	head := make([]byte, min(size, HeaderSize))
+	if err := readFull(src, head, 0); err != nil {
+		return nil, err
+	}
+	file := &File{Source: "rply2", Bytes: size, src: src, size: size}
+	if err := file.unwrap(head); err != nil {
+		return nil, err
+	}
+	if err := file.open(); err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Close releases the file.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Summary is what the replay says about itself. It must not be changed.
+func (f *File) Summary() *Summary { return f.sum }
+
+// Book is the code book; nil where the replay has none.
+func (f *File) Book() *CodeBook { return f.book }
+
+// Raw gives the replay as RPLY2 bytes: the file itself, or what it was
+// turned into.
+func (f *File) Raw() *io.SectionReader { return io.NewSectionReader(f.src, 0, f.size) }
+
+// Reader starts at the first tick.
+func (f *File) Reader() *Reader { return newReader(f.src, f.data, f.sum, f.seek) }
+
+// open reads what the end of a finished file says, or scans the whole.
+func (f *File) open() error {
+	if f.openFinished() == nil {
+		return nil
+	}
+	return f.scanAll()
+}
+
+// openFinished reads trailer, summary and seek table, and the code book.
+// Any failure means that the file has to be scanned.
+func (f *File) openFinished() error {
+	tail := make([]byte, min(f.size, int64(trailerSize)))
+	if err := readFull(f.src, tail, f.size-int64(len(tail))); err != nil {
+		return err
+	}
+	at, ok := parseTrailer(tail)
+	if !ok || at < HeaderSize || at > f.size {
+		return errors.New("no trailer")
+	}
+	s := scanner{src: f.src, size: f.size - int64(len(tail)), at: at}
+	c, _, err := s.next()
+	if err != nil || c.Type != ChunkSummary {
+		return errors.Join(err, errors.New("no summary"))
+	}
+	if f.sum, err = parseSummary(c.Body); err != nil {
+		return err
+	}
+	if c, _, err = s.next(); err != nil || c.Type != ChunkSeek {
+		return errors.Join(err, errors.New("no seek table"))
+	}
+	if f.seek, err = parseSeek(c.Body, f.size); err != nil {
+		return err
+	}
+	f.data = at
+	return f.readOpening()
+}
+
+// readOpening reads the code book from the start of the file.
+func (f *File) readOpening() error {
+	s := scanner{src: f.src, size: f.data, at: HeaderSize}
+	for {
+		c, _, err := s.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch c.Type {
+		case ChunkMeta, ChunkPlayers:
+		case ChunkBook:
+			f.book, err = ParseBook(c.Body)
+			return err
+		default:
+			return nil
+		}
+	}
+}
+
+// scanAll follows every chunk from the first.
+func (f *File) scanAll() error {
+	head := make([]byte, min(f.size, HeaderSize))
+	if err := readFull(f.src, head, 0); err != nil {
+		return err
+	}
+	if err := CheckHeader(head); err != nil {
+		return err
+	}
+	t := NewTracker()
+	end, err := follow(t, f.src, f.size, nil)
+	var torn *TornError
+	if errors.As(err, &torn) && t.meta != nil {
+		f.Torn, err = torn, nil
+	}
+	if err != nil {
+		return err
+	}
+	if t.meta == nil {
+		return &TornError{Offset: HeaderSize, Size: f.size}
+	}
+	f.sum, f.book, f.seek, f.data = t.Summary(), t.book, t.seek, end
+	return nil
+}
+
+// follow feeds the chunks of a file to t and returns the end of the last
+// good one. Errors have their place in the file; a TornError also the last
+// whole tick. each, if given, sees every chunk after it was applied.
+func follow(t *Tracker, src io.ReaderAt, size int64, each func(Chunk, int64) error) (int64, error) {
+	s := scanner{src: src, size: size, at: HeaderSize}
+	for {
+		c, at, err := s.next()
+		if err == io.EOF {
+			return at, nil
+		}
+		if err == nil {
+			if err = t.Add(c, at); err != nil {
+				return at, placeRefusal(err, at, s.at-int64(len(c.Body)))
+			}
+			if each != nil {
+				if err := each(c, at); err != nil {
+					return at, err
+				}
+			}
+			if c.Type == ChunkTrailer && s.at < size {
+				return s.at, &CorruptError{Offset: s.at, What: fmt.Sprintf("%d bytes after the trailer", size-s.at)}
+			}
+			continue
+		}
+		return at, s.verdict(err, t)
+	}
+}
+
+// placeRefusal turns the refusal of a chunk into damage at its place.
+func placeRefusal(err error, chunk, body int64) error {
+	if errors.Is(err, ErrCorrupt) {
+		return shift(err, body)
+	}
+	return &CorruptError{Offset: chunk, What: err.Error()}
+}
+
+// verdict decides what a failed scan means: a tail of zeros or a cut chunk
+// is torn, unless whole chunks follow, which a cut cannot leave behind.
+func (s *scanner) verdict(err error, t *Tracker) error {
+	torn := &TornError{Offset: s.at, Size: s.size, NextTick: t.totals.NextTick, Ticks: t.totals.Ticks}
+	if !errors.Is(err, ErrTorn) {
+		zero, zerr := s.zerosToEnd()
+		if zerr != nil || !zero || t.end != nil {
+			return errors.Join(zerr, err)
+		}
+		return torn
+	}
+	rest := *s
+	rest.at++
+	if found, herr := rest.hunt(); herr != nil {
+		return herr
+	} else if found {
+		return &CorruptError{Offset: s.at, What: fmt.Sprintf("a chunk runs past the end of the file, but whole chunks follow at offset %d", rest.at)}
+	}
+	return torn
+}
+
+// zerosToEnd tells whether only zero bytes are left.
+func (s *scanner) zerosToEnd() (bool, error) {
+	buf := make([]byte, scanBuffer)
+	for at := s.at; at < s.size; at += int64(len(buf)) {
+		b := buf[:min(int64(len(buf)), s.size-at)]
+		if err := readFull(s.src, b, at); err != nil {
+			return false, err
+		}
+		for _, x := range b {
+			if x != 0 {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// Keyframe reads the i-th keyframe of the summary.
+func (f *File) Keyframe(i int) (*Keyframe, error) {
+	info := f.sum.Keyframes[i]
+	k := &Keyframe{NextTick: info.NextTick, State: []byte{}}
+	s := scanner{src: f.src, size: f.data, at: info.Offset}
+	for uint64(len(k.State)) < info.Size || info.Size == 0 {
+		c, at, err := s.next()
+		if err == io.EOF {
+			return nil, &CorruptError{Offset: at, What: fmt.Sprintf("keyframe before tick %d is not whole", info.NextTick)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.Type != ChunkKeyframe {
+			continue
+		}
+		p, err := ParseKeyframePart(c.Body)
+		if err != nil {
+			return nil, shift(err, s.at-int64(len(c.Body)))
+		}
+		if p.ID != info.ID {
+			continue
+		}
+		if p.NextTick != info.NextTick || p.Total != info.Size || p.Offset != uint64(len(k.State)) {
+			return nil, &CorruptError{Offset: at, What: fmt.Sprintf("keyframe part at byte %d before tick %d, due is byte %d before tick %d", p.Offset, p.NextTick, len(k.State), info.NextTick)}
+		}
+		k.State = append(k.State, p.Data...)
+		if info.Size == 0 {
+			break
+		}
+	}
+	return k, nil
+}
+
+// Reports gives every peer's report in file order. The hash is valid
+// during the call; an error of each ends the walk and is returned.
+func (f *File) Reports(each func(Report) error) error {
+	if f.sum.Reports == 0 {
+		return nil
+	}
+	s := scanner{src: f.src, size: f.data, at: HeaderSize}
+	for {
+		c, _, err := s.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if c.Type != ChunkReports {
+			continue
+		}
+		reports, err := ParseReports(c.Body)
+		if err != nil {
+			return shift(err, s.at-int64(len(c.Body)))
+		}
+		for _, r := range reports {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package format
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// MaxUnwrapped bounds what a compressed, RPLY1 or JSON lines file may grow
+// to in memory while it is opened.
+const MaxUnwrapped = 1 << 30
+
+const (
+	zstdMagic  = "\x28\xb5\x2f\xfd"
+	gzipMagic  = "\x1f\x8b"
+	rply1Magic = "RPLY1\x00"
+	// zstdWindow bounds the memory that a compressed file can demand before
+	// a byte of it is read.
+	zstdWindow = 128 << 20
+)
+
+// unwrap finds out what f.src holds by its first bytes and leaves RPLY2
+// bytes in f.src.
+func (f *File) unwrap(head []byte) error {
+	if name := wrapping(head); name != "" {
+		b, err := decompress(name, io.NewSectionReader(f.src, 0, f.size))
+		if err != nil {
+			return err
+		}
+		f.Wrapping = name
+		f.src, f.size = bytes.NewReader(b), int64(len(b))
+		head = b[:min(len(b), HeaderSize)]
+	}
+	convert := f.converter(head)
+	if convert == nil {
+		return CheckHeader(head)
+	}
+	if f.size > MaxUnwrapped {
+		return fmt.Errorf("%w: %d bytes of %s, the most is %d", ErrLimit, f.size, f.Source, MaxUnwrapped)
+	}
+	var out Buffer
+	if err := convert(io.NewSectionReader(f.src, 0, f.size), &out); err != nil {
+		var torn *TornError
+		if !errors.As(err, &torn) || len(out.b) == 0 {
+			return err
+		}
+		f.Torn = torn
+	}
+	f.src, f.size = &out, int64(len(out.b))
+	return nil
+}
+
+// converter picks how a foreign format is read; nil for RPLY2.
+func (f *File) converter(head []byte) func(*io.SectionReader, *Buffer) error {
+	switch {
+	case len(head) > 0 && (strings.HasPrefix(rply1Magic, string(head[:min(len(head), len(rply1Magic))]))):
+		f.Source = "rply1"
+		return readRPLY1
+	case len(head) > 0 && head[0] == '{':
+		f.Source = "jsonl"
+		return readJSONL
+	}
+	return nil
+}
+
+func wrapping(head []byte) string {
+	switch {
+	case strings.HasPrefix(string(head), zstdMagic):
+		return "zst"
+	case strings.HasPrefix(string(head), gzipMagic):
+		return "gz"
+	}
+	return ""
+}
+
+func decompress(name string, src *io.SectionReader) ([]byte, error) {
+	var r io.Reader
+	if name == "gz" {
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, wrapError(name, err)
+		}
+		r = z
+	} else {
+		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+		if err != nil {
+			return nil, wrapError(name, err)
+		}
+		defer z.Close()
+		r = z
+	}
+	b, err := io.ReadAll(io.LimitReader(r, MaxUnwrapped+1))
+	if err != nil {
+		return nil, wrapError(name, err)
+	}
+	if len(b) > MaxUnwrapped {
+		return nil, fmt.Errorf("%w: the %s wrapping holds more than %d bytes: unpack it first", ErrLimit, name, MaxUnwrapped)
+	}
+	return b, nil
+}
+
+// wrapError tells a cut wrapping from a damaged one. The place inside a
+// compressed stream means nothing to its reader, so the wrapping is named.
+func wrapError(name string, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: the %s wrapping ends early", ErrTorn, name)
+	}
+	return &CorruptError{What: fmt.Sprintf("%s wrapping: %v", name, err)}
+}
+
+// Buffer is a replay in memory that grows at its end.
+type Buffer struct{ b []byte }
+
+// Write appends p.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.b = append(b.b, p...)
+	return len(p), nil
+}
+
+// ReadAt reads what was written.
+func (b *Buffer) ReadAt(p []byte, at int64) (int, error) {
+	if at >= int64(len(b.b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, b.b[at:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Bytes gives all that was written.
+func (b *Buffer) Bytes() []byte { return b.b }

@@ -39,10 +39,9 @@ type Options struct {
 // called at the same time.
 //
 // A write is an Add, Insert, Delete, Set, SetWidth, Clear, LoadState or
-// AppendState.
-// One that is refused changes nothing; any other expires every stream, and may
-// change the memory that strings, bytes, big integers and lists read before it
-// refer to.
+// AppendState. One that is refused changes nothing; any other expires every
+// stream, and may change the memory that strings, bytes, big integers and
+// lists read before it refer to.
 type ReplayArray struct {
 	// commands holds, for every step, the parameter count and the code.
 	commands []byte
@@ -65,13 +64,13 @@ func NewArray(o Options) *ReplayArray {
 	a := &ReplayArray{
 		width:         Width8,
 		maxSteps:      orDefault(o.MaxSteps, DefaultMaxSteps),
-		maxParamBytes: min(orDefault(o.MaxParamBytes, DefaultMaxParamBytes), math.MaxUint32),
+		maxParamBytes: int(min(uint64(orDefault(o.MaxParamBytes, DefaultMaxParamBytes)), math.MaxUint32)),
 		warn:          o.Warn,
 	}
 	if o.Width == Width16 {
 		a.width = Width16
 	}
-	a.stride = commandSize(a.width)
+	a.stride = a.width.entry()
 	a.stepGrowth = a.growth(o.StepGrowth, "command area")
 	a.paramGrowth = a.growth(o.ParamGrowth, "parameter area")
 	steps := capacity(o.StepCapacity, a.maxSteps)
@@ -107,15 +106,6 @@ func (a *ReplayArray) report(w Warning) {
 	if a.warn != nil {
 		a.warn(w)
 	}
-}
-
-// commandSize is the size of a step in a command area of width w: the
-// parameter count and the code.
-func commandSize(w Width) int {
-	if w == Width8 {
-		return 2
-	}
-	return 3
 }
 
 // Len returns the number of steps.
@@ -171,10 +161,7 @@ func (a *ReplayArray) Get(i int) (Step, bool) {
 
 // readCommand reads a step's parameter count and code.
 func readCommand(command []byte, w Width) (count int, code uint16) {
-	if w == Width8 {
-		return int(command[0]), uint16(command[1])
-	}
-	return int(command[0]), binary.BigEndian.Uint16(command[1:])
+	return int(command[0]), w.code(command)
 }
 
 // putCommand writes a step's parameter count and code; a code above 255 is

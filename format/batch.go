@@ -69,6 +69,9 @@ const (
 	presentBitmap = 2
 )
 
+// maxTime is the largest tick time, in microseconds.
+const maxTime = 1<<62 - 1
+
 // Batch is the parsed body of a ticks chunk. Its slices point into the
 // body.
 type Batch struct {
@@ -193,7 +196,7 @@ func (b *Batch) presence(c *cursor, mode byte, field string) (bitmap []byte, n i
 	case presentAll:
 		n = b.Ticks
 	case presentBitmap:
-		bitmap = c.bytes((b.Ticks+7)/8, "the bitmap of "+field)
+		bitmap = c.bytes((b.Ticks+7)/8, "a bitmap")
 		for _, x := range bitmap {
 			n += bits.OnesCount8(x)
 		}
@@ -221,7 +224,7 @@ func (b *Batch) parseTimes(c *cursor, mode byte) {
 	start := c.off
 	for i := 0; i < b.timesCount && c.err == nil; i++ {
 		d := c.uvarint("a time")
-		if c.err == nil && d > uint64(1<<62-b.LastTime) {
+		if c.err == nil && d > uint64(maxTime-b.LastTime) {
 			c.fail("time of %d microseconds", d)
 		}
 		b.LastTime += int64(d)
@@ -297,6 +300,18 @@ func (r *BatchReader) takeSteps(t *TickRecord) {
 	r.params += size
 }
 
+// skipEmpty passes over at most so many ticks of which nothing is recorded,
+// without looking at each: a few bytes may stand for MaxChunkTicks of them.
+func (r *BatchReader) skipEmpty(most int) int {
+	if r.b.hashMode != presentNone || r.b.timeMode != presentNone {
+		return 0
+	}
+	n := min(r.empty, most)
+	r.empty -= n
+	r.index += n
+	return n
+}
+
 func present(mode byte, bitmap []byte, i int) bool {
 	return mode == presentAll || mode == presentBitmap && bitmap[i/8]>>(i%8)&1 == 1
 }
@@ -323,18 +338,23 @@ func (r *StepReader) Next(step *Step) bool {
 	if r.index >= r.t.Steps {
 		return false
 	}
-	c := r.t.Commands[r.commands:]
-	r.commands += r.t.Width.entry()
-	r.values = r.values[:0]
-	for range int(c[0]) {
-		v, n, err := ParseParam(r.t.Params[r.params:])
+	count, code := readCommand(r.t.Commands[r.commands:], r.t.Width)
+	if count > len(r.values) {
+		r.values = make([]Value, max(count, 8))
+	}
+	values := r.values[:count]
+	n, at := readNumbers(values, r.t.Params, r.params)
+	for ; n < count; n++ {
+		v, size, err := ParseParam(r.t.Params[at:])
 		if err != nil {
 			return false
 		}
-		r.params += n
-		r.values = append(r.values, v)
+		values[n] = v
+		at += size
 	}
-	*step = Step{Code: r.t.Width.code(c), Index: r.index, Params: r.values}
+	r.params = at
+	r.commands += r.t.Width.entry()
+	*step = Step{Code: code, Index: r.index, Params: values}
 	r.index++
 	return true
 }
@@ -441,8 +461,9 @@ func (b *BatchBuilder) EndTick() Tick {
 	if b.openSteps == 0 {
 		b.empty++
 	} else {
-		b.flushEmpty()
+		b.timeline = appendEmpty(b.timeline, b.empty)
 		b.timeline = binary.AppendUvarint(b.timeline, uint64(b.openSteps-1)<<1|1)
+		b.empty = 0
 	}
 	b.steps += b.openSteps
 	b.openSteps, b.openCommands, b.openParams = 0, 0, 0
@@ -467,11 +488,19 @@ func setBit(bitmap []byte, i int) []byte {
 	return bitmap
 }
 
-func (b *BatchBuilder) flushEmpty() {
-	if b.empty > 0 {
-		b.timeline = binary.AppendUvarint(b.timeline, uint64(b.empty-1)<<1)
-		b.empty = 0
+// appendEmpty appends a run of empty ticks; nothing for none.
+func appendEmpty(timeline []byte, ticks int) []byte {
+	if ticks == 0 {
+		return timeline
 	}
+	return binary.AppendUvarint(timeline, uint64(ticks-1)<<1)
+}
+
+// Drop forgets the steps of the open tick.
+func (b *BatchBuilder) Drop() {
+	b.commands = b.commands[:len(b.commands)-b.openCommands]
+	b.params = b.params[:len(b.params)-b.openParams]
+	b.openSteps, b.openCommands, b.openParams = 0, 0, 0
 }
 
 // Hash sets the state hash of a closed tick; false where t is not in the
@@ -524,13 +553,12 @@ func (b *BatchBuilder) copySteps(t *TickRecord) error {
 	}
 	if t.Width == b.width {
 		b.commands = append(b.commands, t.Commands...)
-		b.openCommands += len(t.Commands)
+		b.openCommands = len(t.Commands)
 	} else {
 		for i := 0; i < len(t.Commands); i += t.Width.entry() {
 			code := t.Width.code(t.Commands[i:])
 			if b.width == Width8 && code > 255 {
-				b.commands = b.commands[:len(b.commands)-b.openCommands]
-				b.openCommands = 0
+				b.Drop()
 				return fmt.Errorf("%w: tick %d has code %d in a session of 8-bit codes", ErrStep, t.Tick, code)
 			}
 			b.appendCommand(t.Commands[i], code)
@@ -542,10 +570,9 @@ func (b *BatchBuilder) copySteps(t *TickRecord) error {
 	return nil
 }
 
-// AppendBody appends the body of a ticks chunk with the closed ticks. There
-// must be at least one.
+// AppendBody appends the body of a ticks chunk with the closed ticks, which
+// it keeps. There must be at least one.
 func (b *BatchBuilder) AppendBody(dst []byte) []byte {
-	b.flushEmpty()
 	commands := b.commands[:len(b.commands)-b.openCommands]
 	params := b.params[:len(b.params)-b.openParams]
 	hashMode := presenceMode(b.hashed, b.ticks)
@@ -562,6 +589,7 @@ func (b *BatchBuilder) AppendBody(dst []byte) []byte {
 	dst = append(dst, commands...)
 	dst = append(dst, params...)
 	dst = append(dst, b.timeline...)
+	dst = appendEmpty(dst, b.empty)
 	b.hashBits = padBitmap(b.hashBits, b.ticks)
 	dst = appendBitmap(dst, hashMode, b.hashBits)
 	for i := range b.ticks {

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -85,6 +86,20 @@ func (c *cursor) done() error {
 		c.fail("%d bytes after the last field", c.rest())
 	}
 	return c.err
+}
+
+// failIn fails with what went wrong inside a field whose content was just
+// read.
+func (c *cursor) failIn(id uint64, content []byte, err error) {
+	if err == nil {
+		return
+	}
+	var bad *CorruptError
+	if errors.As(err, &bad) {
+		c.off += int(bad.Offset) - len(content)
+		c.fail("field %d: %s", id, bad.What)
+	}
+	c.fail("field %d: %v", id, err)
 }
 
 func appendText(dst []byte, s string) []byte {
@@ -205,7 +220,7 @@ func AppendHashes(dst []byte, hashes []TickHash) []byte {
 // have width bytes. The hashes point into body.
 func ParseHashes(body []byte, width int) ([]TickHash, error) {
 	c := cursor{b: body}
-	n := c.count("the number of hashes", MaxBody, 1+width)
+	n := c.count("the number of hashes", MaxHashLag, 1+width)
 	if c.err == nil && (n == 0 || width == 0) {
 		c.fail("%d late hashes in a session whose hashes have %d bytes", n, width)
 	}

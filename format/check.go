@@ -2,8 +2,12 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 )
 
 // CheckReport is what Check proved.
@@ -23,107 +27,125 @@ type CheckReport struct {
 func (f *File) Check() (*CheckReport, error) {
 	report := &CheckReport{}
 	t := NewTracker()
-	footer := &footerCheck{f: f, t: t}
+	footer := &footerCheck{src: f.src, t: t}
 	_, err := follow(t, f.src, f.size, func(c Chunk, at int64) error {
 		report.Chunks++
 		return footer.chunk(c, at)
 	})
-	report.Root, report.Notices = footer.root, t.TakeNotices()
+	report.Root, report.Notices = t.digest, t.TakeNotices()
 	for _, k := range t.openKeyframes() {
 		report.Notices = append(report.Notices, fmt.Sprintf("keyframe before tick %d is not whole: %d of %d bytes", k.info.NextTick, k.got, k.info.Size))
 	}
 	if err == nil && f.Torn != nil {
 		err = f.Torn
 	}
-	if err == nil && t.end != nil && !footer.whole {
-		err = &CorruptError{Offset: f.size, What: "the footer is not whole: digest, summary, seek table or trailer is missing"}
-	}
 	return report, err
 }
 
 // footerCheck compares the footer with the one that the content gives.
+// Chunks of unknown types may stand between those of the footer.
 type footerCheck struct {
-	f     *File
-	t     *Tracker
-	want  []byte // the footer behind the end chunk
-	start int64  // its place
-	root  *Digest
-	whole bool
+	src     io.ReaderAt
+	t       *Tracker
+	want    footer
+	last    ChunkType
+	summary int64 // the place of the summary
 }
 
 func (k *footerCheck) chunk(c Chunk, at int64) error {
-	switch c.Type {
-	case ChunkEnd:
-		// The end chunk has been framed as AppendChunk does, so its size
-		// follows from its body.
-		k.start = at + int64(len(AppendChunk(nil, ChunkEnd, c.Seq, c.Body)))
-		want, err := k.t.appendFooter(nil, k.f.src, k.start)
-		if err != nil {
-			return err
-		}
-		k.want = want
-		digest, _, err := ParseChunk(want)
-		if err != nil {
-			return err
-		}
-		root, _, err := parseDigest(digest.Body)
-		k.root = &root
+	var err error
+	if c.Type == ChunkEnd {
+		k.last = ChunkEnd
+		k.want, err = k.t.footer(k.src, at)
 		return err
-	case ChunkDigest:
-		return k.digest(c, at)
-	case ChunkSummary, ChunkSeek, ChunkTrailer:
-		k.whole = c.Type == ChunkTrailer
-		return k.same(c, at)
 	}
-	return nil
+	if k.last == 0 || !c.Type.Known() {
+		return nil
+	}
+	due := ChunkDigest
+	if k.last != ChunkEnd {
+		due = k.last + 1
+	}
+	if c.Type != due || c.Seq != 0 {
+		return &CorruptError{Offset: at, What: fmt.Sprintf("%v chunk with sequence number %d in the footer, where the %v is due with 0", c.Type, c.Seq, due)}
+	}
+	k.last = due
+	body := at + chunkMinSize
+	switch c.Type {
+	case ChunkDigest:
+		err = k.digest(c.Body)
+	case ChunkSummary:
+		k.summary = at
+		err = k.sameSummary(c.Body)
+	case ChunkSeek:
+		err = same(c, k.want.seek)
+	case ChunkTrailer:
+		err = same(c, appendTrailer(nil, k.summary))
+	}
+	return shift(err, body)
 }
 
 // digest names the first segment whose content is not what was sealed.
-func (k *footerCheck) digest(c Chunk, at int64) error {
-	root, segments, err := parseDigest(c.Body)
+func (k *footerCheck) digest(body []byte) error {
+	sealed, err := parseDigest(body)
 	if err != nil {
-		return shift(err, at)
+		return err
 	}
-	if root == *k.root {
-		return k.same(c, at)
+	if why := k.t.content.differs(sealed, *k.t.digest); why != "" {
+		return corrupt(0, "%s", why)
 	}
-	have := k.t.content.segments
-	for i, s := range segments {
-		if i >= len(have) || have[i].Index != s.Index {
-			return &CorruptError{Offset: at, What: fmt.Sprintf("segment %d (from tick %d) was sealed, but is not there", s.Index, s.Index*SegmentTicks)}
+	return same(Chunk{Type: ChunkDigest, Body: body}, k.want.digest)
+}
+
+// differs compares the closed content with a digest that was stored, and
+// says what is not as sealed; empty where all is.
+func (c *content) differs(sealed sealedDigest, root Digest) string {
+	if sealed.root == root {
+		return ""
+	}
+	for i, s := range sealed.segments {
+		if i >= len(c.segments) || c.segments[i].Index != s.Index {
+			return fmt.Sprintf("segment %d (from tick %d) was sealed, but is not there", s.Index, s.Index*SegmentTicks)
 		}
+		have := c.segments[i]
 		for _, l := range [...]struct {
 			name string
 			a, b Digest
-		}{{"inputs", s.Inputs, have[i].Inputs}, {"hashes", s.Hashes, have[i].Hashes}, {"times", s.Times, have[i].Times}} {
+		}{{"inputs", s.Inputs, have.Inputs}, {"hashes", s.Hashes, have.Hashes}, {"times", s.Times, have.Times}} {
 			if l.a != l.b {
-				return &CorruptError{Offset: at, What: fmt.Sprintf("the %s of segment %d (ticks %d to %d) are not what was sealed", l.name, s.Index, s.Index*SegmentTicks, (s.Index+1)*SegmentTicks-1)}
+				return fmt.Sprintf("the %s of segment %d (ticks %d to %d) are not what was sealed", l.name, s.Index, s.Index*SegmentTicks, (s.Index+1)*SegmentTicks-1)
 			}
 		}
 	}
-	return &CorruptError{Offset: at, What: "metadata, code book, players, keyframes, marks, reports or gaps are not what was sealed"}
+	if n := len(sealed.segments); n > 0 && n < len(c.segments) {
+		return fmt.Sprintf("segment %d (from tick %d) is there, but was not sealed", c.segments[n].Index, c.segments[n].Index*SegmentTicks)
+	}
+	return "metadata, code book, players, keyframes, marks, reports, gaps or counts are not what was sealed"
 }
 
-// same compares a footer chunk with the computed one at the same place.
-func (k *footerCheck) same(c Chunk, at int64) error {
-	framed := AppendChunk(nil, c.Type, c.Seq, c.Body)
-	off := at - k.start
-	if off < 0 || off+int64(len(framed)) > int64(len(k.want)) || !bytes.Equal(framed, k.want[off:off+int64(len(framed))]) {
-		return &CorruptError{Offset: at, What: fmt.Sprintf("the %v does not agree with the content", c.Type)}
+// sameSummary leaves out fields of a newer minor version.
+func (k *footerCheck) sameSummary(body []byte) error {
+	s, err := parseSummary(body)
+	if err != nil {
+		return err
+	}
+	return same(Chunk{Type: ChunkSummary, Body: appendSummary(nil, s)}, k.want.summary)
+}
+
+// same compares a footer chunk with the body that the content gives.
+func same(c Chunk, want []byte) error {
+	if !bytes.Equal(c.Body, want) {
+		return corrupt(0, "the %v does not agree with the content", c.Type)
 	}
 	return nil
 }
 
 // openKeyframes are the keyframes whose parts, or whose earlier ticks, are
-// missing, by id.
+// missing, in file order.
 func (t *Tracker) openKeyframes() []*openKeyframe {
-	var open []*openKeyframe
-	for id := uint64(0); len(open) < len(t.parts); id++ {
-		if k := t.parts[id]; k != nil {
-			open = append(open, k)
-		}
-	}
-	return open
+	return slices.SortedFunc(maps.Values(t.parts), func(a, b *openKeyframe) int {
+		return cmp.Compare(a.info.Offset, b.info.Offset)
+	})
 }
 
 // IsDamage tells whether err says that bytes are not what was written, as

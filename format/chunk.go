@@ -89,6 +89,12 @@ func (t ChunkType) Known() bool { _, ok := chunkNames[t]; return ok }
 // Optional tells whether a reader may skip the type.
 func (t ChunkType) Optional() bool { return t&chunkOptional != 0 }
 
+// opens tells whether the code book can no longer follow the type: it must
+// be found without reading on.
+func (t ChunkType) opens() bool {
+	return t.Known() && t != ChunkMeta && t != ChunkBook && t != ChunkPlayers
+}
+
 // Chunk is one framed record. Body points into the bytes it was parsed
 // from.
 type Chunk struct {
@@ -114,7 +120,7 @@ func AppendHeader(dst []byte) []byte {
 func CheckHeader(b []byte) error {
 	n := min(len(b), len(Magic))
 	if n == 0 || string(b[:n]) != Magic[:n] {
-		return fmt.Errorf("%w: no known magic at offset 0", ErrNotReplay)
+		return notReplay(b)
 	}
 	if len(b) < HeaderSize {
 		return &TornError{Offset: 0, Size: int64(len(b))}
@@ -122,6 +128,9 @@ func CheckHeader(b []byte) error {
 	sum := crc32.Checksum(b[:12], castagnoli)
 	if got := binary.BigEndian.Uint32(b[12:]); got != sum {
 		return corrupt(12, "checksum of the file header is %08x, its bytes give %08x", got, sum)
+	}
+	if b[10] == 0 {
+		return corrupt(10, "format version 0.%d, the first is 1.0", b[11])
 	}
 	if b[10] > VersionMajor {
 		return fmt.Errorf("%w: format version %d.%d, this program reads up to %d.x", ErrNewer, b[10], b[11], VersionMajor)
@@ -193,10 +202,10 @@ func chunkSize(b []byte) (int64, error) {
 		return 0, corrupt(2, "length %d of the %v chunk, the most is %d", length, ChunkType(b[1]), MaxBody)
 	}
 	seq, n := binary.Uvarint(b[chunkFixed:min(len(b), chunkFixed+binary.MaxVarintLen64)])
-	if n == 0 {
+	if n == 0 && len(b) < chunkFixed+binary.MaxVarintLen64 {
 		return 0, &TornError{Size: int64(len(b))}
 	}
-	if n < 0 || n != uvarintLen(seq) {
+	if n <= 0 || n != uvarintLen(seq) {
 		return 0, corrupt(chunkFixed, "sequence number is not a shortest uvarint of 64 bits")
 	}
 	return chunkFixed + int64(n) + int64(length), nil

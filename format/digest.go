@@ -1,10 +1,12 @@
 package format
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"slices"
 )
 
 // Digest is a SHA-256 value.
@@ -108,11 +110,14 @@ type Segment struct {
 
 // content collects the leaves of a session as it goes.
 type content struct {
-	groups   [leafKinds + 1]merkle
-	players  hash.Hash
-	segments []Segment
-	open     openSegment
-	parts    segmentBytes
+	groups  [leafKinds + 1]merkle
+	players hash.Hash
+	// keyframes are sorted by tick at the end: the order in which they
+	// become whole depends on how the ticks stand in chunks.
+	keyframes []keyframeLeaf
+	segments  []Segment
+	open      openSegment
+	parts     segmentBytes
 }
 
 // openSegment hashes the newest segment: its ticks come in order.
@@ -122,9 +127,18 @@ type openSegment struct {
 	inputs, hashes, times hash.Hash
 }
 
+type keyframeLeaf struct {
+	next Tick
+	leaf Digest
+}
+
 func newContent() *content { return &content{players: newLeaf(leafPlayers)} }
 
 func (c *content) addLeaf(kind byte, body []byte) { c.groups[kind].add(leaf(kind, body)) }
+
+func (c *content) addKeyframe(next Tick, leaf Digest) {
+	c.keyframes = append(c.keyframes, keyframeLeaf{next, leaf})
+}
 
 // addBatch appends the ticks of a checked batch.
 func (c *content) addBatch(b *Batch) {
@@ -137,8 +151,9 @@ func (c *content) addBatch(b *Batch) {
 			c.closeSegment()
 			c.openSegment(uint64(t.Tick) / SegmentTicks)
 		}
-		c.open.ticks++
 		parts.add(&t)
+		left := SegmentTicks - 1 - int(t.Tick%SegmentTicks)
+		c.open.ticks += 1 + uint64(r.skipEmpty(left))
 	}
 	c.write(parts)
 }
@@ -215,6 +230,10 @@ func (c *content) root(end []byte) Digest {
 		c.groups[leafInputs].add(s.Inputs)
 		c.groups[leafHashes].add(s.Hashes)
 		c.groups[leafTimes].add(s.Times)
+	}
+	slices.SortFunc(c.keyframes, func(a, b keyframeLeaf) int { return cmp.Compare(a.next, b.next) })
+	for _, k := range c.keyframes {
+		c.groups[leafKeyframe].add(k.leaf)
 	}
 	c.groups[leafPlayers].add(sum(c.players))
 	c.addLeaf(leafEnd, end)

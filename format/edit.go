@@ -116,7 +116,7 @@ func (a *ReplayArray) SetWidth(w Width) bool {
 		return true
 	}
 	whole := w == Width16 || a.reportCut()
-	size := commandSize(w)
+	size := w.entry()
 	commands := make([]byte, len(a.index)*size, cap(a.index)*size)
 	for i := range a.index {
 		count, code := readCommand(a.commands[i*a.stride:], a.width)

@@ -56,6 +56,9 @@ func (e *TornError) Error() string {
 	if e.Ticks > 0 {
 		last = fmt.Sprintf("last whole tick %d", e.NextTick-1)
 	}
+	if e.Offset == e.Size {
+		return fmt.Sprintf("torn at offset %d (the rest is missing), %s", e.Offset, last)
+	}
 	return fmt.Sprintf("torn at offset %d (%d bytes of an unfinished record), %s", e.Offset, e.Size-e.Offset, last)
 }
 

@@ -34,15 +34,19 @@ type File struct {
 // in Torn. Errors match ErrNotReplay, ErrNewer, ErrTorn (where not even the
 // opening is whole), ErrCorrupt, or come from the file system.
 func Open(path string) (*File, error) {
+	// Looked at before it is opened: opening a named pipe would wait.
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: not a regular file", ErrNotReplay)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is not a regular file", ErrNotReplay, path)
-	}
-	if err != nil {
+	if st, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -58,12 +62,8 @@ func Open(path string) (*File, error) {
 // NewFile opens a replay from its size bytes. src must not change while it
 // is read, but may grow.
 func NewFile(src io.ReaderAt, size int64) (*File, error) {
-	head := make([]byte, min(size, HeaderSize))
-	if err := readFull(src, head, 0); err != nil {
-		return nil, err
-	}
 	file := &File{Source: "rply2", Bytes: size, src: src, size: size}
-	if err := file.unwrap(head); err != nil {
+	if err := file.unwrap(); err != nil {
 		return nil, err
 	}
 	if err := file.open(); err != nil {
@@ -71,6 +71,11 @@ func NewFile(src io.ReaderAt, size int64) (*File, error) {
 	}
 	return file, nil
 }
+
+// Unproven tells that the source has neither checksums nor an end mark that
+// can be trusted (RPLY1, JSON lines): its structure and the order of its
+// ticks can be checked, its contents and completeness cannot.
+func (f *File) Unproven() bool { return f.Source != "rply2" }
 
 // Close releases the file.
 func (f *File) Close() error {
@@ -101,9 +106,17 @@ func (f *File) open() error {
 	return f.scanAll()
 }
 
-// openFinished reads trailer, summary and seek table, and the code book.
-// Any failure means that the file has to be scanned.
+// openFinished reads the footer and the code book. Any failure means that
+// the file has to be scanned.
 func (f *File) openFinished() error {
+	if err := f.readFooter(); err != nil {
+		return err
+	}
+	return f.readOpening()
+}
+
+// readFooter reads trailer, summary and seek table.
+func (f *File) readFooter() error {
 	tail := make([]byte, min(f.size, int64(trailerSize)))
 	if err := readFull(f.src, tail, f.size-int64(len(tail))); err != nil {
 		return err
@@ -120,20 +133,39 @@ func (f *File) openFinished() error {
 	if f.sum, err = parseSummary(c.Body); err != nil {
 		return err
 	}
-	if c, _, err = s.next(); err != nil || c.Type != ChunkSeek {
-		return errors.Join(err, errors.New("no seek table"))
+	f.seek = nil
+	for s.at < s.size {
+		c, _, err := s.next()
+		switch {
+		case err != nil:
+			return err
+		case !c.Type.Known():
+		case c.Type != ChunkSeek || f.seek != nil:
+			return errors.New("the trailer is another file's")
+		default:
+			if f.seek, err = parseSeek(c.Body, f.sum, at); err != nil {
+				return err
+			}
+		}
 	}
-	if f.seek, err = parseSeek(c.Body, f.size); err != nil {
-		return err
+	if f.seek == nil {
+		return errors.New("no seek table")
 	}
 	f.data = at
-	return f.readOpening()
+	return nil
 }
 
 // readOpening reads the code book from the start of the file.
 func (f *File) readOpening() error {
 	s := scanner{src: f.src, size: f.data, at: HeaderSize}
 	for {
+		b, err := s.window(chunkFixed + 10)
+		if err != nil {
+			return err
+		}
+		if len(b) > 1 && b[0] == chunkMarker && ChunkType(b[1]).opens() {
+			return nil
+		}
 		c, _, err := s.next()
 		if err == io.EOF {
 			return nil
@@ -141,13 +173,9 @@ func (f *File) readOpening() error {
 		if err != nil {
 			return err
 		}
-		switch c.Type {
-		case ChunkMeta, ChunkPlayers:
-		case ChunkBook:
+		if c.Type == ChunkBook {
 			f.book, err = ParseBook(c.Body)
 			return err
-		default:
-			return nil
 		}
 	}
 }
@@ -179,11 +207,16 @@ func (f *File) scanAll() error {
 
 // follow feeds the chunks of a file to t and returns the end of the last
 // good one. Errors have their place in the file; a TornError also the last
-// whole tick. each, if given, sees every chunk after it was applied.
+// whole tick. A file that has an end but no trailer is torn, wherever it was
+// cut. each, if given, sees every chunk after it was applied.
 func follow(t *Tracker, src io.ReaderAt, size int64, each func(Chunk, int64) error) (int64, error) {
 	s := scanner{src: src, size: size, at: HeaderSize}
+	finished := false
 	for {
 		c, at, err := s.next()
+		if err == io.EOF && t.end != nil && !finished {
+			return at, t.torn(at, size)
+		}
 		if err == io.EOF {
 			return at, nil
 		}
@@ -196,7 +229,8 @@ func follow(t *Tracker, src io.ReaderAt, size int64, each func(Chunk, int64) err
 					return at, err
 				}
 			}
-			if c.Type == ChunkTrailer && s.at < size {
+			finished = c.Type == ChunkTrailer
+			if finished && s.at < size {
 				return s.at, &CorruptError{Offset: s.at, What: fmt.Sprintf("%d bytes after the trailer", size-s.at)}
 			}
 			continue
@@ -216,39 +250,30 @@ func placeRefusal(err error, chunk, body int64) error {
 // verdict decides what a failed scan means: a tail of zeros or a cut chunk
 // is torn, unless whole chunks follow, which a cut cannot leave behind.
 func (s *scanner) verdict(err error, t *Tracker) error {
-	torn := &TornError{Offset: s.at, Size: s.size, NextTick: t.totals.NextTick, Ticks: t.totals.Ticks}
+	torn := t.torn(s.at, s.size)
 	if !errors.Is(err, ErrTorn) {
 		zero, zerr := s.zerosToEnd()
-		if zerr != nil || !zero || t.end != nil {
-			return errors.Join(zerr, err)
+		switch {
+		case zerr != nil:
+			return zerr
+		case zero:
+			return torn
 		}
-		return torn
+		return err
 	}
 	rest := *s
-	rest.at++
-	if found, herr := rest.hunt(); herr != nil {
-		return herr
-	} else if found {
+	if err := rest.resync(err); err != nil {
+		return err
+	}
+	if rest.at < rest.size {
 		return &CorruptError{Offset: s.at, What: fmt.Sprintf("a chunk runs past the end of the file, but whole chunks follow at offset %d", rest.at)}
 	}
 	return torn
 }
 
-// zerosToEnd tells whether only zero bytes are left.
-func (s *scanner) zerosToEnd() (bool, error) {
-	buf := make([]byte, scanBuffer)
-	for at := s.at; at < s.size; at += int64(len(buf)) {
-		b := buf[:min(int64(len(buf)), s.size-at)]
-		if err := readFull(s.src, b, at); err != nil {
-			return false, err
-		}
-		for _, x := range b {
-			if x != 0 {
-				return false, nil
-			}
-		}
-	}
-	return true, nil
+// torn says that the file was cut behind what t has seen, at offset at.
+func (t *Tracker) torn(at, size int64) *TornError {
+	return &TornError{Offset: at, Size: size, NextTick: t.totals.NextTick, Ticks: t.totals.Ticks}
 }
 
 // Keyframe reads the i-th keyframe of the summary.

@@ -23,6 +23,9 @@ const (
 	// trailerSize is the framed size of the trailer: its sequence number is
 	// 0, one byte.
 	trailerSize = chunkMinSize + 8 + len(trailerMagic)
+	// maxSegments is how many segments a digest chunk holds; that of a longer
+	// session has the root alone.
+	maxSegments = MaxBody / 106
 )
 
 // Footer ends the session and returns the chunks that finish its file, to
@@ -37,42 +40,65 @@ func (t *Tracker) Footer(src io.ReaderAt, size int64, state EndState, reason str
 	if err := t.Add(Chunk{Type: ChunkEnd, Body: end}, size); err != nil {
 		return nil, err
 	}
-	footer := AppendChunk(nil, ChunkEnd, 0, end)
-	tail, err := t.appendFooter(footer, src, size)
-	return tail, err
-}
-
-// appendFooter appends all that follows the end chunk, which must have been
-// applied. size is the place of dst[0] in the file.
-func (t *Tracker) appendFooter(dst []byte, src io.ReaderAt, size int64) ([]byte, error) {
-	root, err := t.root(src, size)
+	f, err := t.footer(src, size)
 	if err != nil {
 		return nil, err
 	}
-	dst = AppendChunk(dst, ChunkDigest, 0, appendDigest(nil, root, t.content.segments))
+	dst := AppendChunk(nil, ChunkEnd, 0, end)
+	dst = AppendChunk(dst, ChunkDigest, 0, f.digest)
 	at := size + int64(len(dst))
-	s := t.Summary()
-	s.Digest = &root
-	body := appendSummary(nil, s)
-	if len(body) > MaxBody {
-		return nil, fmt.Errorf("%w: summary of %d bytes", ErrLimit, len(body))
-	}
-	dst = AppendChunk(dst, ChunkSummary, 0, body)
-	dst = AppendChunk(dst, ChunkSeek, 0, appendSeek(nil, t.seek))
-	trailer := binary.BigEndian.AppendUint64(nil, uint64(at))
-	return AppendChunk(dst, ChunkTrailer, 0, append(trailer, trailerMagic...)), nil
+	dst = AppendChunk(dst, ChunkSummary, 0, f.summary)
+	dst = AppendChunk(dst, ChunkSeek, 0, f.seek)
+	return AppendChunk(dst, ChunkTrailer, 0, appendTrailer(nil, at)), nil
 }
 
-// root computes the content digest.
-func (t *Tracker) root(src io.ReaderAt, size int64) (Digest, error) {
+// footer holds the bodies of the chunks behind the end that follow from the
+// content.
+type footer struct{ digest, summary, seek []byte }
+
+// footer makes the bodies of the footer. The content's chunks stand before
+// size in src, and the end chunk has been applied.
+func (t *Tracker) footer(src io.ReaderAt, size int64) (footer, error) {
+	root, err := t.contentDigest(src, size)
+	if err != nil {
+		return footer{}, err
+	}
+	segments := t.content.segments
+	if len(segments) > maxSegments {
+		segments = nil
+	}
+	s := t.Summary()
+	s.Digest = &root
+	f := footer{digest: appendDigest(nil, root, segments), summary: appendSummary(nil, s), seek: appendSeek(nil, t.seek)}
+	if len(f.summary) > MaxBody {
+		return f, fmt.Errorf("%w: summary of %d bytes", ErrLimit, len(f.summary))
+	}
+	if len(f.seek) > MaxBody {
+		return f, fmt.Errorf("%w: seek table of %d bytes", ErrLimit, len(f.seek))
+	}
+	return f, nil
+}
+
+// appendTrailer appends the body of a trailer chunk: the offset of the
+// summary, then the magic.
+func appendTrailer(dst []byte, summary int64) []byte {
+	return append(binary.BigEndian.AppendUint64(dst, uint64(summary)), trailerMagic...)
+}
+
+// contentDigest closes the content and computes its digest, once.
+func (t *Tracker) contentDigest(src io.ReaderAt, size int64) (Digest, error) {
+	if t.digest != nil {
+		return *t.digest, nil
+	}
 	t.content.closeSegment()
 	if t.late {
 		if err := t.rehash(src, size); err != nil {
 			return Digest{}, fmt.Errorf("reading back late hashes: %w", err)
 		}
 	}
-	e := t.end
-	return t.content.root(binary.BigEndian.AppendUint64(appendTotals(nil, e.Totals), uint64(t.meta.FirstTick))), nil
+	root := t.content.root(binary.BigEndian.AppendUint64(appendTotals(nil, t.totals), uint64(t.meta.FirstTick)))
+	t.digest = &root
+	return root, nil
 }
 
 // rehash computes the leaves of hashes again, in tick order.
@@ -127,10 +153,17 @@ func appendDigest(dst []byte, root Digest, segments []Segment) []byte {
 	return dst
 }
 
+// sealedDigest is the body of a digest chunk.
+type sealedDigest struct {
+	root     Digest
+	segments []Segment
+}
+
 // parseDigest reads the body of a digest chunk.
-func parseDigest(body []byte) (root Digest, segments []Segment, err error) {
+func parseDigest(body []byte) (sealedDigest, error) {
+	var d sealedDigest
 	c := cursor{b: body}
-	copy(root[:], c.bytes(len(root), "the digest"))
+	copy(d.root[:], c.bytes(len(d.root), "the digest"))
 	n := c.count("the number of segments", MaxBody, 97)
 	last := uint64(0)
 	for range n {
@@ -139,9 +172,9 @@ func parseDigest(body []byte) (root Digest, segments []Segment, err error) {
 		copy(s.Inputs[:], c.bytes(32, "a leaf of inputs"))
 		copy(s.Hashes[:], c.bytes(32, "a leaf of hashes"))
 		copy(s.Times[:], c.bytes(32, "a leaf of times"))
-		segments = append(segments, s)
+		d.segments = append(d.segments, s)
 	}
-	return root, segments, c.done()
+	return d, c.done()
 }
 
 // appendSeek appends the body of a seek chunk: a count, then tick, step and
@@ -164,23 +197,30 @@ func appendSeek(dst []byte, entries []seekEntry) []byte {
 	return dst
 }
 
-// parseSeek reads the body of a seek chunk of a file of so many bytes.
-func parseSeek(body []byte, size int64) ([]seekEntry, error) {
+// parseSeek reads the body of a seek chunk of the session of sum, whose
+// chunks stand before end.
+func parseSeek(body []byte, sum *Summary, end int64) ([]seekEntry, error) {
 	c := cursor{b: body}
 	n := c.count("the number of seek entries", MaxBody, 4)
 	entries := make([]seekEntry, 0, n)
-	var last seekEntry
-	for range n {
-		e := seekEntry{tick: last.tick + c.tick("a seek entry's tick"), step: last.step + c.uvarint("a seek entry's step"),
-			offset: last.offset + int64(c.limited("a seek entry's offset", uint64(size))), late: noLate}
+	last := seekEntry{tick: sum.Meta.FirstTick, offset: HeaderSize}
+	at := seekEntry{}
+	for i := range n {
+		at.tick += c.tick("a seek entry's tick")
+		at.step += c.limited("a seek entry's step", sum.Steps)
+		at.offset += int64(c.limited("a seek entry's offset", uint64(end)))
+		at.late = noLate
 		if late := c.tick("a seek entry's oldest late hash"); late > 0 {
-			e.late = late - 1
+			at.late = late - 1
 		}
-		if c.err == nil && (e.tick > MaxTick || e.offset > size) {
-			c.fail("seek entry of tick %d at offset %d of %d", e.tick, e.offset, size)
+		switch {
+		case c.err != nil:
+		case at.tick < last.tick || at.tick >= sum.NextTick || at.offset < last.offset || at.offset >= end || at.step < last.step,
+			i > 0 && (at.tick == last.tick || at.offset == last.offset):
+			c.fail("seek entry %d: tick %d at offset %d, behind tick %d at offset %d", i, at.tick, at.offset, last.tick, last.offset)
 		}
-		entries = append(entries, e)
-		last = e
+		entries = append(entries, at)
+		last = at
 	}
 	return entries, c.done()
 }

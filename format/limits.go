@@ -39,10 +39,19 @@ const (
 	MaxKeyframe = 1 << 30
 	// MaxOpenKeyframes bounds the keyframes that are being sent at once.
 	MaxOpenKeyframes = 4
+	// MaxKeyframes bounds the keyframes that count in a session: one a
+	// second for a day and a half. Later ones are ignored, with a notice.
+	MaxKeyframes = 1 << 17
 
 	// MaxNoteBytes bounds the marks of a session as they stand in its
 	// summary; the same bound holds for its gaps, and for its players.
 	MaxNoteBytes = 2 << 20
+	// MaxJSONLine bounds a line of JSON lines: the largest is a step of
+	// MaxRowBytes whose every byte is escaped.
+	MaxJSONLine = 16 << 20
+	// MaxJSONLTicks bounds the ticks of JSON lines, where a short line may
+	// stand behind any number of empty ticks.
+	MaxJSONLTicks = 1 << 27
 	// MaxHashLag is how far behind the newest tick a late hash may come.
 	MaxHashLag = 1 << 14
 )

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -86,7 +87,13 @@ func ParseMeta(body []byte) (*Metadata, error) {
 			c.fail("field %d after field %d", id, last)
 		}
 		last = id
-		if c.err == nil && !m.setField(id, &cursor{b: content}, &c) {
+		if c.err != nil {
+			break
+		}
+		f := cursor{b: content}
+		if m.setField(id, &f) {
+			c.failIn(id, content, f.done())
+		} else {
 			m.unknown = append(m.unknown, body[at:c.off]...)
 		}
 	}
@@ -96,6 +103,9 @@ func ParseMeta(body []byte) (*Metadata, error) {
 	if err := m.Validate(); err != nil {
 		return nil, corrupt(0, "metadata: %v", err)
 	}
+	if !bytes.Equal(AppendMeta(nil, m), body) {
+		return nil, corrupt(0, "metadata: an empty field is written out")
+	}
 	return m, nil
 }
 
@@ -103,9 +113,8 @@ func repeats(id uint64) bool {
 	return id == metaHashPart || id == metaLabel || id == metaEnv || id > metaOrigin
 }
 
-// setField stores one field; false means that its number is not known. A
-// failure inside the field is reported on outer.
-func (m *Metadata) setField(id uint64, f, outer *cursor) bool {
+// setField reads one field from f; false means that its number is not known.
+func (m *Metadata) setField(id uint64, f *cursor) bool {
 	text := func() string { return string(f.bytes(f.rest(), "the text")) }
 	switch id {
 	case metaSession:
@@ -137,12 +146,12 @@ func (m *Metadata) setField(id uint64, f, outer *cursor) bool {
 	case metaEnv:
 		m.Env = append(m.Env, Label{f.text("the fact's key"), text()})
 	case metaOrigin:
-		m.Origin = Origin{Format: f.text("the origin's format"), Header: f.bytes(f.rest(), "the origin's header")}
+		m.Origin = Origin{Format: f.text("the origin's format"), Header: bytes.Clone(f.bytes(f.rest(), "the origin's header"))}
 	default:
 		return false
 	}
-	if err := f.done(); err != nil {
-		outer.fail("field %d: %v", id, err)
+	if len(m.HashParts) > MaxHashBytes || len(m.Labels) > MaxLabels || len(m.Env) > MaxLabels {
+		f.fail("more than %d labels, or %d parts of a hash", MaxLabels, MaxHashBytes)
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Loss is one stretch of a file that Repair could not keep.
@@ -14,13 +15,16 @@ type Loss struct {
 
 // RepairReport says what Repair kept and what is lost.
 type RepairReport struct {
-	// Whole is set where the input was finished and undamaged; the output is
-	// then the same bytes.
+	// Whole is set where nothing is lost of the content of a session that had
+	// ended: the output is what its writer left, or meant to leave where only
+	// the footer or the file header was hurt.
 	Whole bool
 	// Chunks, Ticks and Steps count what was kept.
 	Chunks       int
 	Ticks, Steps uint64
 	Losses       []Loss
+	// Mended says what was put right without a loss.
+	Mended []string
 	// Gaps are the ranges of ticks that are lost for good: those the file
 	// declared, and those that Repair had to declare.
 	Gaps []Gap
@@ -28,7 +32,9 @@ type RepairReport struct {
 
 // Repair reads an RPLY2 file of size bytes, and writes a finished file with
 // every intact chunk that can follow the ones before it. Ticks that are
-// lost become declared gaps. Nothing is written to src. The output depends
+// lost become declared gaps. What had been sealed is sealed again only where
+// its digest, or where that is lost its counts, agree. Nothing is written to
+// src. The output depends
 // on the input's bytes alone, and repairs to itself.
 //
 // An error means that nothing could be kept, for the file's opening is
@@ -40,15 +46,10 @@ func Repair(src io.ReaderAt, size int64, out ReplayFile) (*RepairReport, error) 
 		s := f.sum
 		return &RepairReport{Whole: true, Ticks: s.Ticks, Steps: s.Steps, Gaps: s.Gaps}, err
 	}
-	head := make([]byte, min(size, HeaderSize))
-	if err := readFull(src, head, 0); err != nil {
-		return nil, err
-	}
-	if err := CheckHeader(head); err != nil {
-		return nil, err
-	}
 	r := &repairer{scan: scanner{src: src, size: size, at: HeaderSize}, out: out, t: NewTracker(), report: &RepairReport{}}
-	r.write(AppendHeader(nil))
+	if err := r.header(); err != nil {
+		return nil, err
+	}
 	if err := r.run(); err != nil {
 		return nil, err
 	}
@@ -74,9 +75,33 @@ type repairer struct {
 	at     int64
 	err    error
 	t      *Tracker
-	seq    uint64
-	lost   error // the first loss
+	seq    uint64 // of the last stream chunk written
+	input  uint64 // the same chunk's in the input
+	lost   error  // the first loss
+	part   bool   // something before the end is lost
 	report *RepairReport
+
+	// end and sealed are what the input says about the whole session.
+	end      *End
+	sealed   *sealedDigest
+	sealedAt int64
+}
+
+// header writes a new file header. A damaged one is no loss of content, if
+// its magic is there.
+func (r *repairer) header() error {
+	head := make([]byte, min(r.scan.size, HeaderSize))
+	if err := readFull(r.scan.src, head, 0); err != nil {
+		return err
+	}
+	if err := CheckHeader(head); errors.Is(err, ErrCorrupt) {
+		r.lose(0, HeaderSize, err)
+		r.part = false
+	} else if err != nil {
+		return err
+	}
+	r.write(AppendHeader(nil))
+	return r.err
 }
 
 func (r *repairer) write(b []byte) {
@@ -115,7 +140,6 @@ func (r *repairer) run() error {
 
 // skip passes over damage to the next whole chunk, or the end.
 func (r *repairer) skip(at int64, why error) error {
-	r.scan.at = at + 1
 	second, err := r.scan.header(at)
 	if err != nil {
 		return err
@@ -125,12 +149,8 @@ func (r *repairer) skip(at int64, why error) error {
 		r.lose(at, r.scan.at-at, errors.New("a second file begins here"))
 		return nil
 	}
-	found, err := r.scan.hunt()
-	if err != nil {
+	if err := r.scan.resync(why); err != nil {
 		return err
-	}
-	if !found {
-		r.scan.at = r.scan.size
 	}
 	r.lose(at, r.scan.at-at, why)
 	return nil
@@ -140,38 +160,116 @@ func (r *repairer) lose(at, bytes int64, why error) {
 	if r.lost == nil {
 		r.lost = why
 	}
+	r.part = r.part || r.end == nil
 	r.report.Losses = append(r.report.Losses, Loss{Offset: at, Bytes: bytes, Why: why.Error()})
 }
 
 // keep writes c if it can follow, with a gap in front where ticks are
 // missing.
 func (r *repairer) keep(c Chunk, at int64) error {
-	if c.Type == ChunkEnd || c.Type >= ChunkDigest && c.Type <= ChunkTrailer {
-		return nil
-	}
+	size := r.scan.at - at
 	if r.t.meta == nil && c.Type != ChunkMeta {
-		return fmt.Errorf("the opening is lost: %w", r.opening(at))
+		r.restoreMeta()
 	}
-	if r.t.meta != nil && c.Type == ChunkMeta {
+	switch {
+	case r.t.meta == nil && c.Type != ChunkMeta:
+		return fmt.Errorf("the opening is lost: %w", r.opening(at))
+	case r.t.meta != nil && c.Type == ChunkMeta:
 		r.scan.at = r.scan.size
 		r.lose(at, r.scan.at-at, errors.New("a second session begins here"))
-		return nil
+	case r.end != nil && c.Type < ChunkDigest:
+		r.lose(at, size, fmt.Errorf("%w: %v chunk after the end", ErrOrder, c.Type))
+	case c.Type == ChunkEnd:
+		r.keepEnd(c, at)
+	case c.Type == ChunkDigest:
+		r.keepDigest(c, at)
+	case c.Type > ChunkDigest && c.Type <= ChunkTrailer:
+	case c.Type != ChunkTicks && c.Seq != 0 && c.Seq <= r.input:
+		r.lose(at, size, &OrderError{What: "chunk", Want: r.input + 1, Got: c.Seq})
+	default:
+		r.keepContent(c, at)
 	}
+	return nil
+}
+
+// keepContent keeps a chunk of the content. Chunks that were lost before it
+// leave no hole in the sequence numbers.
+func (r *repairer) keepContent(c Chunk, at int64) {
+	input := c.Seq
 	if c.Seq != 0 {
 		c.Seq = r.seq + 1
 	}
 	p, err := r.t.Check(c)
 	var order *OrderError
 	if errors.As(err, &order) && (c.Type == ChunkTicks || c.Type == ChunkGap) && order.Got > order.Want {
-		r.declare(Tick(order.Want), Tick(order.Got)-1)
+		r.declare(Tick(order.Got) - 1)
 		p, err = r.t.Check(c)
 	}
 	if err != nil {
 		r.lose(at, r.scan.at-at, err)
-		return nil
+		if c.Type == ChunkHashes {
+			r.keepHashes(c)
+		}
+		return
 	}
 	r.put(p)
-	return nil
+	r.input = max(r.input, input)
+}
+
+// keepEnd takes the input's word for how the session ended, and for ticks
+// that are missing before the end. Whether the rest of it holds is for
+// finish to decide.
+func (r *repairer) keepEnd(c Chunk, at int64) {
+	end, err := ParseEnd(c.Body)
+	if err != nil {
+		r.lose(at, r.scan.at-at, err)
+		return
+	}
+	if end.NextTick > r.t.totals.NextTick {
+		r.declare(end.NextTick - 1)
+	}
+	r.end = &end
+}
+
+// keepDigest remembers the digest that the input was sealed with.
+func (r *repairer) keepDigest(c Chunk, at int64) {
+	if d, err := parseDigest(c.Body); err == nil && r.sealed == nil && r.end != nil {
+		r.sealed, r.sealedAt = &d, at
+	}
+}
+
+// restoreMeta takes the metadata from the summary, which repeats them.
+func (r *repairer) restoreMeta() {
+	f := File{src: r.scan.src, size: r.scan.size}
+	if f.readFooter() != nil {
+		return
+	}
+	if p, err := r.t.Check(Chunk{Type: ChunkMeta, Body: AppendMeta(nil, f.sum.Meta)}); err == nil {
+		r.put(p)
+		r.report.Mended = append(r.report.Mended, "metadata: taken from the summary")
+	}
+}
+
+// keepHashes keeps those of a chunk's late hashes whose ticks are there.
+func (r *repairer) keepHashes(c Chunk) {
+	hashes, err := ParseHashes(c.Body, r.t.meta.HashBytes)
+	if err != nil {
+		return
+	}
+	var kept []TickHash
+	for _, h := range hashes {
+		one := Chunk{Type: ChunkHashes, Seq: c.Seq, Body: AppendHashes(nil, []TickHash{h})}
+		if _, err := r.t.Check(one); err == nil {
+			kept = append(kept, h)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	c.Body = AppendHashes(nil, kept)
+	if p, err := r.t.Check(c); err == nil {
+		r.put(p)
+	}
 }
 
 // opening says why nothing could be kept.
@@ -191,8 +289,9 @@ func (r *repairer) put(p Parsed) {
 	r.report.Chunks++
 }
 
-func (r *repairer) declare(first, last Tick) {
-	g := Gap{First: first, Last: last, ByRecorder: true, Reason: "lost to damage"}
+// declare fills the ticks from the due one up to last with a gap.
+func (r *repairer) declare(last Tick) {
+	g := Gap{First: r.t.totals.NextTick, Last: last, ByRecorder: true, Reason: "lost to damage"}
 	if p, err := r.t.Check(Chunk{Type: ChunkGap, Body: AppendGap(nil, g)}); err == nil {
 		r.put(p)
 	}
@@ -202,7 +301,15 @@ func (r *repairer) finish() (*RepairReport, error) {
 	if r.t.meta == nil {
 		return nil, fmt.Errorf("the opening is lost: %w", r.opening(r.scan.size))
 	}
-	footer, err := r.t.Footer(r.out, r.at, EndUnfinished, "repaired: the end, or what was before it, is lost")
+	root, err := r.t.contentDigest(r.out, r.at)
+	if err != nil {
+		return nil, err
+	}
+	end := End{State: EndUnfinished, Reason: "repaired: the end, or what was before it, is lost"}
+	if r.report.Whole = r.whole(root); r.report.Whole {
+		end = *r.end
+	}
+	footer, err := r.t.Footer(r.out, r.at, end.State, end.Reason)
 	if err != nil {
 		return nil, err
 	}
@@ -210,4 +317,37 @@ func (r *repairer) finish() (*RepairReport, error) {
 	s := r.t.Summary()
 	r.report.Ticks, r.report.Steps, r.report.Gaps = s.Ticks, s.Steps, s.Gaps
 	return r.report, r.err
+}
+
+// whole tells whether the output has all that the session had at its end:
+// its digest says so, or where that is lost, its counts.
+func (r *repairer) whole(root Digest) bool {
+	if r.end == nil || r.t.CheckTotals(r.end.Totals) != nil {
+		return false
+	}
+	if r.sealed == nil {
+		return !r.part
+	}
+	why := r.t.content.differs(*r.sealed, root)
+	if why != "" && !r.part {
+		r.lose(r.sealedAt, 0, errors.New(why))
+	}
+	return why == ""
+}
+
+// RepairAny repairs a file of either binary format: Repair or RepairRPLY1. A
+// wrapped file has to be unpacked first, since its damage is that of the
+// wrapping.
+func RepairAny(src io.ReaderAt, size int64, out ReplayFile) (*RepairReport, error) {
+	head := make([]byte, min(size, HeaderSize))
+	if err := readFull(src, head, 0); err != nil {
+		return nil, err
+	}
+	if name := wrapping(head); name != "" {
+		return nil, fmt.Errorf("%w: it is wrapped in %s: unpack it, then repair what is inside", ErrNotReplay, name)
+	}
+	if len(head) > 0 && strings.HasPrefix(rply1Magic, string(head[:min(len(head), len(rply1Magic))])) {
+		return RepairRPLY1(src, size, out)
+	}
+	return Repair(src, size, out)
 }

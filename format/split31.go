@@ -23,7 +23,7 @@ func ConvertSplit31(s State, toEngine bool) (State, error) {
 		return State{}, err
 	}
 	s.ParamArray = bytes.Clone(s.ParamArray)
-	stride, rest := commandSize(s.CommandWidth), s.ParamArray
+	stride, rest := s.CommandWidth.entry(), s.ParamArray
 	for i := range s.Length {
 		for range s.CommandArray[i*stride] {
 			n, err := ParamLength(rest)

@@ -53,7 +53,7 @@ func (a *ReplayArray) LoadState(s State) error {
 	if used > a.maxParamBytes {
 		return fmt.Errorf("%w: %d parameter bytes, the array holds %d", WarnFull, used, a.maxParamBytes)
 	}
-	a.width, a.stride = s.CommandWidth, commandSize(s.CommandWidth)
+	a.width, a.stride = s.CommandWidth, s.CommandWidth.entry()
 	commands := s.Length * a.stride
 	// The capacity ends with what is used: bytes behind it may be others'.
 	a.commands = s.CommandArray[:commands:commands]
@@ -129,7 +129,7 @@ func (s State) Trim() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	commands := s.Length * commandSize(s.CommandWidth)
+	commands := s.Length * s.CommandWidth.entry()
 	s.CommandArray = s.CommandArray[:commands:commands]
 	s.ParamArray = s.ParamArray[:used:used]
 	return s, nil
@@ -143,7 +143,7 @@ func (s State) checkSteps() error {
 	if s.Length < 0 {
 		return fmt.Errorf("%w: its length is %d", ErrState, s.Length)
 	}
-	if room := len(s.CommandArray) / commandSize(s.CommandWidth); s.Length > room {
+	if room := len(s.CommandArray) / s.CommandWidth.entry(); s.Length > room {
 		return fmt.Errorf("%w: its command area ends after step %d of %d", ErrState, room, s.Length)
 	}
 	return nil
@@ -153,7 +153,7 @@ func (s State) checkSteps() error {
 // they start, counted from base. It returns the length of all of them. The
 // steps have been checked.
 func (s State) appendIndex(index []uint32, base int) ([]uint32, int, error) {
-	stride, at := commandSize(s.CommandWidth), 0
+	stride, at := s.CommandWidth.entry(), 0
 	index = slices.Grow(index, s.Length)
 	for i := range s.Length {
 		index = append(index, uint32(base+at))

@@ -19,7 +19,8 @@ type Summary struct {
 	Players             []PlayerEvent
 	Marks               []Mark
 	Gaps                []Gap
-	// Keyframes holds the whole keyframes in file order.
+	// Keyframes holds the whole keyframes, in the order in which they and
+	// all ticks before them were there.
 	Keyframes []KeyframeInfo
 	// Reports counts the peers' reports.
 	Reports uint64
@@ -154,15 +155,38 @@ func parseSummary(body []byte) (*Summary, error) {
 		last = id
 		content := c.bytes(c.count("the length of a field", MaxBody, 1), "a field")
 		if c.err == nil {
-			if err := s.setField(id, content); err != nil {
-				c.fail("field %d: %v", id, err)
-			}
+			c.failIn(id, content, s.setField(id, content))
 		}
 	}
 	if c.err == nil && (s.Meta == nil || s.End == nil || s.Digest == nil) {
 		c.fail("the metadata, the end or the digest is missing")
 	}
+	if c.err == nil {
+		s.checkCounts(&c)
+	}
 	return s, c.done()
+}
+
+// checkCounts checks that the counts can be those of one session, so that
+// nobody computes with a length below zero.
+func (s *Summary) checkCounts(c *cursor) {
+	next, missing := s.Meta.FirstTick, Tick(0)
+	for _, g := range s.Gaps {
+		if g.First < next {
+			c.fail("gap from tick %d, not before tick %d", g.First, next)
+			return
+		}
+		missing += g.Last - g.First + 1
+		next = g.Last + 1
+	}
+	switch {
+	case s.NextTick < next || uint64(s.NextTick-s.Meta.FirstTick-missing) != s.Ticks:
+		c.fail("%d ticks from %d to before %d without %d in gaps", s.Ticks, s.Meta.FirstTick, s.NextTick, missing)
+	case s.Hashes > s.Ticks:
+		c.fail("%d hashes of %d ticks", s.Hashes, s.Ticks)
+	case s.FirstTime > s.LastTime:
+		c.fail("times from %d to %d", s.FirstTime, s.LastTime)
+	}
 }
 
 func (s *Summary) setField(id uint64, content []byte) error {

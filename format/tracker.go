@@ -12,11 +12,13 @@ import (
 // Tracker follows a session's chunks in order. It decides whether a chunk
 // can follow the ones before it, and gathers what the end of the file needs:
 // counts, seek table and content digest. Its memory is bounded but for
-// about 130 bytes for every 1,024 ticks.
+// about 130 bytes for every 1,024 ticks or 64 KiB.
 type Tracker struct {
 	meta    *Metadata
 	book    *CodeBook
 	salted  bool
+	opened  bool // something but metadata, code book and players was there
+	opening int  // bytes of metadata and code book
 	lastSeq uint64
 	totals  Totals
 	end     *End
@@ -35,9 +37,12 @@ type Tracker struct {
 
 	parts     map[uint64]*openKeyframe
 	keyframes []KeyframeInfo
+	keyed     map[Tick]bool // the ticks of keyframes
 	notices   []string
+	noticed   int
 
 	content *content
+	digest  *Digest // once the content is closed
 	seek    []seekEntry
 }
 
@@ -75,11 +80,15 @@ const (
 	// bytes.
 	seekTicks = 1024
 	seekBytes = 64 << 10
+
+	// maxNotices is how many notices a session gives: a producer could
+	// otherwise fill memory and logs with them.
+	maxNotices = 64
 )
 
 // NewTracker starts before a session's metadata.
 func NewTracker() *Tracker {
-	return &Tracker{present: map[uint64]bool{}, parts: map[uint64]*openKeyframe{}, content: newContent()}
+	return &Tracker{present: map[uint64]bool{}, parts: map[uint64]*openKeyframe{}, keyed: map[Tick]bool{}, content: newContent()}
 }
 
 // Parsed is a chunk whose body was read and found able to follow.
@@ -127,6 +136,16 @@ func (t *Tracker) TakeNotices() []string {
 	return n
 }
 
+func (t *Tracker) notice(what string, args ...any) {
+	t.noticed++
+	switch {
+	case t.noticed < maxNotices:
+		t.notices = append(t.notices, fmt.Sprintf(what, args...))
+	case t.noticed == maxNotices:
+		t.notices = append(t.notices, "more notices of this session are left out")
+	}
+}
+
 // Check reads a chunk and decides whether it can follow. It changes
 // nothing. Errors: a CorruptError relative to the body, OrderError,
 // ErrTotals, ErrLimit.
@@ -136,14 +155,8 @@ func (t *Tracker) Check(c Chunk) (Parsed, error) {
 		return p, err
 	}
 	switch c.Type {
-	case ChunkMeta:
-		var err error
-		p.meta, err = ParseMeta(c.Body)
-		return p, err
-	case ChunkBook:
-		var err error
-		p.book, err = ParseBook(c.Body)
-		return p, err
+	case ChunkMeta, ChunkBook:
+		return p, t.checkOpening(&p)
 	case ChunkTicks:
 		return p, t.checkTicks(&p)
 	case ChunkHashes:
@@ -155,11 +168,7 @@ func (t *Tracker) Check(c Chunk) (Parsed, error) {
 	case ChunkGap:
 		return p, t.checkGap(&p)
 	case ChunkMark:
-		var err error
-		if p.mark, err = ParseMark(c.Body); err != nil {
-			return p, err
-		}
-		return p, t.checkNotes(noteMarks, len(c.Body))
+		return p, t.checkMark(&p)
 	case ChunkPlayers:
 		return p, t.checkPlayers(&p)
 	case ChunkReports:
@@ -170,6 +179,21 @@ func (t *Tracker) Check(c Chunk) (Parsed, error) {
 	return p, nil
 }
 
+// checkOpening reads the metadata or the code book.
+func (t *Tracker) checkOpening(p *Parsed) error {
+	body := p.Chunk.Body
+	if n := t.opening + len(body); n > MaxOpening {
+		return fmt.Errorf("%w: metadata and code book of %d bytes, the most is %d", ErrLimit, n, MaxOpening)
+	}
+	var err error
+	if p.Chunk.Type == ChunkMeta {
+		p.meta, err = ParseMeta(body)
+	} else {
+		p.book, err = ParseBook(body)
+	}
+	return err
+}
+
 // checkPlace holds the order of chunks: metadata first, footer last, and
 // sequence numbers without a jump.
 func (t *Tracker) checkPlace(c Chunk) error {
@@ -178,7 +202,7 @@ func (t *Tracker) checkPlace(c Chunk) error {
 		return fmt.Errorf("%w: %v chunk before the metadata", ErrOrder, c.Type)
 	case t.meta != nil && c.Type == ChunkMeta:
 		return fmt.Errorf("%w: a second metadata chunk", ErrOrder)
-	case c.Type == ChunkBook && (t.book != nil || t.totals.Ticks > 0):
+	case c.Type == ChunkBook && (t.book != nil || t.opened):
 		return fmt.Errorf("%w: code book after the opening", ErrOrder)
 	case t.end != nil && c.Type < ChunkDigest:
 		return fmt.Errorf("%w: %v chunk after the end", ErrOrder, c.Type)
@@ -249,8 +273,6 @@ func (t *Tracker) checkPart(p *Parsed) error {
 	switch {
 	case k == nil && p.part.Offset != 0:
 		return fmt.Errorf("%w: keyframe %d begins at byte %d of its state", ErrOrder, p.part.ID, p.part.Offset)
-	case k == nil && len(t.parts) >= MaxOpenKeyframes:
-		return fmt.Errorf("%w: %d keyframes at once", ErrLimit, MaxOpenKeyframes+1)
 	case k == nil && p.part.NextTick < t.meta.FirstTick:
 		return fmt.Errorf("%w: keyframe before tick %d, the first is %d", ErrOrder, p.part.NextTick, t.meta.FirstTick)
 	case k != nil && (k.got != p.part.Offset || k.info.NextTick != p.part.NextTick || k.info.Size != p.part.Total):
@@ -287,17 +309,32 @@ func (t *Tracker) CheckTotals(want Totals) error {
 }
 
 func (t *Tracker) checkGap(p *Parsed) error {
-	var err error
+	err := t.checkNotes(noteGaps, len(p.Chunk.Body))
+	if err != nil {
+		return err
+	}
 	if p.Gap, err = ParseGap(p.Chunk.Body); err != nil {
 		return err
 	}
 	if p.Gap.First != t.totals.NextTick {
 		return &OrderError{What: "gap's first tick", Want: uint64(t.totals.NextTick), Got: uint64(p.Gap.First)}
 	}
-	return t.checkNotes(noteGaps, len(p.Chunk.Body))
+	if p.Gap.Last == MaxTick {
+		return fmt.Errorf("%w: gap up to tick %d", ErrLimit, p.Gap.Last)
+	}
+	return nil
 }
 
-// Lists whose size in the summary is bounded.
+func (t *Tracker) checkMark(p *Parsed) error {
+	err := t.checkNotes(noteMarks, len(p.Chunk.Body))
+	if err == nil {
+		p.mark, err = ParseMark(p.Chunk.Body)
+	}
+	return err
+}
+
+// Lists whose size in the summary is bounded. The bound is checked before a
+// chunk of theirs is read.
 const (
 	noteMarks = iota
 	noteGaps
@@ -312,7 +349,10 @@ func (t *Tracker) checkNotes(list, more int) error {
 }
 
 func (t *Tracker) checkPlayers(p *Parsed) error {
-	var err error
+	err := t.checkNotes(notePlayers, len(p.Chunk.Body))
+	if err != nil {
+		return err
+	}
 	if p.salt, p.events, err = ParsePlayers(p.Chunk.Body); err != nil {
 		return err
 	}
@@ -330,7 +370,7 @@ func (t *Tracker) checkPlayers(p *Parsed) error {
 		}
 		here[e.ID] = !e.Leave
 	}
-	return t.checkNotes(notePlayers, len(p.Chunk.Body))
+	return nil
 }
 
 // Apply takes a chunk that Check has passed, and that stands at offset in
@@ -340,9 +380,11 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 	if c.Seq != 0 {
 		t.lastSeq = c.Seq
 	}
+	t.opened = t.opened || c.Type.opens()
 	switch c.Type {
 	case ChunkMeta:
 		t.meta = p.meta
+		t.opening = len(c.Body)
 		t.totals.NextTick = p.meta.FirstTick
 		t.content.addLeaf(leafMeta, c.Body)
 	case ChunkBook:
@@ -410,12 +452,24 @@ func (t *Tracker) applyHashes(hashes []TickHash) {
 func (t *Tracker) applyPart(p KeyframePart, offset int64) {
 	k := t.parts[p.ID]
 	if k == nil {
+		t.dropOldest()
 		k = &openKeyframe{info: KeyframeInfo{ID: p.ID, NextTick: p.NextTick, Size: p.Total, Offset: offset}, sum: sha256.New()}
 		t.parts[p.ID] = k
 	}
 	k.got += uint64(len(p.Data))
 	k.sum.Write(p.Data)
 	t.settleKeyframes()
+}
+
+// dropOldest makes room for another open keyframe: one whose parts stopped
+// coming must not keep out the later ones.
+func (t *Tracker) dropOldest() {
+	if len(t.parts) < MaxOpenKeyframes {
+		return
+	}
+	oldest := t.openKeyframes()[0]
+	delete(t.parts, oldest.info.ID)
+	t.notice("keyframe before tick %d is dropped: %d of %d bytes came", oldest.info.NextTick, oldest.got, oldest.info.Size)
 }
 
 // settleKeyframes counts the keyframes that are whole and whose earlier
@@ -427,13 +481,18 @@ func (t *Tracker) settleKeyframes() {
 			return
 		}
 		delete(t.parts, k.info.ID)
-		if i := t.findKeyframe(k.info.NextTick); i >= 0 {
-			t.notices = append(t.notices, fmt.Sprintf("a second keyframe before tick %d is ignored", k.info.NextTick))
+		if t.keyed[k.info.NextTick] {
+			t.notice("a second keyframe before tick %d is ignored", k.info.NextTick)
 			continue
 		}
+		if len(t.keyframes) == MaxKeyframes {
+			t.notice("keyframe before tick %d is ignored: the session has %d", k.info.NextTick, MaxKeyframes)
+			continue
+		}
+		t.keyed[k.info.NextTick] = true
 		t.keyframes = append(t.keyframes, k.info)
 		body := binary.BigEndian.AppendUint64(nil, uint64(k.info.NextTick))
-		t.content.addLeaf(leafKeyframe, k.sum.Sum(body))
+		t.content.addKeyframe(k.info.NextTick, leaf(leafKeyframe, k.sum.Sum(body)))
 	}
 }
 
@@ -447,10 +506,6 @@ func (t *Tracker) nextWhole() *openKeyframe {
 		}
 	}
 	return next
-}
-
-func (t *Tracker) findKeyframe(next Tick) int {
-	return slices.IndexFunc(t.keyframes, func(k KeyframeInfo) bool { return k.NextTick == next })
 }
 
 func (t *Tracker) applyPlayers(p *Parsed) {
@@ -488,7 +543,7 @@ func (w *hashWindow) addBatch(b *Batch) {
 	if w.bits == nil {
 		w.bits = make([]uint64, MaxHashLag/64)
 	}
-	for i := range b.Ticks {
+	for i := max(0, b.Ticks-MaxHashLag); i < b.Ticks; i++ {
 		t := b.First + Tick(i)
 		word, bit := &w.bits[t%MaxHashLag/64], uint64(1)<<(t%64)
 		*word &^= bit

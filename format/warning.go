@@ -119,7 +119,7 @@ func (w Warning) Unwrap() error { return w.Code }
 // String prints the number, the sentence and the place.
 func (w Warning) String() string {
 	s := w.Code.Error()
-	if w.Step != NoStep {
+	if w.Step != NoStep || w.Code == WarnOutOfRange {
 		s += fmt.Sprintf(" (step %d%s)", w.Step, w.paramText())
 	}
 	s += w.commandText()

@@ -26,15 +26,14 @@ const (
 
 // unwrap finds out what f.src holds by its first bytes and leaves RPLY2
 // bytes in f.src.
-func (f *File) unwrap(head []byte) error {
-	if name := wrapping(head); name != "" {
-		b, err := decompress(name, io.NewSectionReader(f.src, 0, f.size))
-		if err != nil {
-			return err
-		}
-		f.Wrapping = name
-		f.src, f.size = bytes.NewReader(b), int64(len(b))
-		head = b[:min(len(b), HeaderSize)]
+func (f *File) unwrap() error {
+	var err error
+	if f.src, f.size, f.Wrapping, err = Unwrap(f.src, f.size); err != nil {
+		return err
+	}
+	head := make([]byte, min(f.size, HeaderSize))
+	if err := readFull(f.src, head, 0); err != nil {
+		return err
 	}
 	convert := f.converter(head)
 	if convert == nil {
@@ -68,6 +67,28 @@ func (f *File) converter(head []byte) func(*io.SectionReader, *Buffer) error {
 	return nil
 }
 
+// notReplay says where the first bytes differ from the magic that they are
+// closest to.
+func notReplay(head []byte) error {
+	if len(head) == 0 {
+		return fmt.Errorf("%w: no magic at offset 0, the file is empty", ErrNotReplay)
+	}
+	same, magic, name := 0, "", ""
+	for _, known := range [...]struct{ magic, name string }{{Magic, "RPLY2"}, {rply1Magic, "RPLY1"}} {
+		n := 0
+		for n < min(len(head), len(known.magic)) && head[n] == known.magic[n] {
+			n++
+		}
+		if n > same {
+			same, magic, name = n, known.magic, known.name
+		}
+	}
+	if same == 0 || same == len(head) {
+		return fmt.Errorf("%w: no known magic at offset 0", ErrNotReplay)
+	}
+	return fmt.Errorf("%w: byte %02x at offset %d, where the magic of %s has %02x", ErrNotReplay, head[same], same, name, magic[same])
+}
+
 func wrapping(head []byte) string {
 	switch {
 	case strings.HasPrefix(string(head), zstdMagic):
@@ -78,7 +99,8 @@ func wrapping(head []byte) string {
 	return ""
 }
 
-func decompress(name string, src *io.SectionReader) ([]byte, error) {
+// decompress unwraps at most so many bytes.
+func decompress(name string, src *io.SectionReader, most int64) ([]byte, error) {
 	var r io.Reader
 	if name == "gz" {
 		z, err := gzip.NewReader(src)
@@ -94,21 +116,39 @@ func decompress(name string, src *io.SectionReader) ([]byte, error) {
 		defer z.Close()
 		r = z
 	}
-	b, err := io.ReadAll(io.LimitReader(r, MaxUnwrapped+1))
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, wrapError(name, err)
 	}
-	if len(b) > MaxUnwrapped {
-		return nil, fmt.Errorf("%w: the %s wrapping holds more than %d bytes: unpack it first", ErrLimit, name, MaxUnwrapped)
+	if int64(len(b)) > most {
+		return nil, fmt.Errorf("%w: the %s wrapping holds more than %d bytes: unpack it first", ErrLimit, name, most)
 	}
 	return b, nil
+}
+
+// Unwrap gives the bytes inside a .zst or .gz wrapping and its name; bytes
+// without one as they are.
+func Unwrap(src io.ReaderAt, size int64) (io.ReaderAt, int64, string, error) {
+	head := make([]byte, min(size, HeaderSize))
+	if err := readFull(src, head, 0); err != nil {
+		return nil, 0, "", err
+	}
+	name := wrapping(head)
+	if name == "" {
+		return src, size, "", nil
+	}
+	b, err := decompress(name, io.NewSectionReader(src, 0, size), MaxUnwrapped)
+	return bytes.NewReader(b), int64(len(b)), name, err
 }
 
 // wrapError tells a cut wrapping from a damaged one. The place inside a
 // compressed stream means nothing to its reader, so the wrapping is named.
 func wrapError(name string, err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the %s wrapping ends early", ErrTorn, name)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("%w: the %s wrapping needs more than %d bytes at once: unpack it first", ErrLimit, name, zstdWindow)
 	}
 	return &CorruptError{What: fmt.Sprintf("%s wrapping: %v", name, err)}
 }

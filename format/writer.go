@@ -21,6 +21,7 @@ type Writer struct {
 	b       *BatchBuilder
 	seq     uint64
 	nextKey uint64
+	time    int64 // of the last timed tick
 	frame   []byte
 	body    []byte
 	err     error
@@ -46,9 +47,13 @@ func NewWriter(out ReplayFile, meta *Metadata, book *CodeBook) (*Writer, error) 
 	}
 	w := &Writer{out: out, t: NewTracker(), b: NewBatchBuilder(meta.Width, meta.HashBytes, meta.FirstTick), nextKey: 1}
 	w.write(AppendHeader(nil))
-	w.put(ChunkMeta, 0, AppendMeta(nil, meta))
+	if err := w.insert(ChunkMeta, AppendMeta(nil, meta)); err != nil {
+		return nil, err
+	}
 	if book != nil {
-		w.put(ChunkBook, 0, AppendBook(nil, book))
+		if err := w.insert(ChunkBook, AppendBook(nil, book)); err != nil {
+			return nil, err
+		}
 	}
 	return w, w.err
 }
@@ -62,13 +67,15 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
-// put checks, frames and writes one chunk.
+// put checks, frames and writes one chunk. A refused one changes nothing.
 func (w *Writer) put(typ ChunkType, seq uint64, body []byte) error {
 	if w.err != nil {
 		return w.err
 	}
+	if len(body) > MaxBody {
+		return fmt.Errorf("%w: %v chunk of %d bytes, the most is %d", ErrLimit, typ, len(body), MaxBody)
+	}
 	if err := w.t.Add(Chunk{Type: typ, Seq: seq, Body: body}, w.at); err != nil {
-		w.err = err
 		return err
 	}
 	w.frame = AppendChunk(w.frame[:0], typ, seq, body)
@@ -78,9 +85,15 @@ func (w *Writer) put(typ ChunkType, seq uint64, body []byte) error {
 
 // next writes one chunk of the session's own stream.
 func (w *Writer) next(typ ChunkType, body []byte) error {
-	w.seq++
-	return w.put(typ, w.seq, body)
+	err := w.put(typ, w.seq+1, body)
+	if err == nil {
+		w.seq++
+	}
+	return err
 }
+
+// insert writes one chunk outside of that stream.
+func (w *Writer) insert(typ ChunkType, body []byte) error { return w.put(typ, 0, body) }
 
 // NextTick is the tick that the next EndTick closes.
 func (w *Writer) NextTick() Tick { return w.b.NextTick() }
@@ -106,12 +119,27 @@ func (w *Writer) EndTick() error {
 // EndTickAt closes the open tick with its time, microseconds since the
 // session's start.
 func (w *Writer) EndTickAt(time int64) error {
+	if err := w.checkTime(time); err != nil {
+		return err
+	}
 	if err := w.makeRoom(0); err != nil {
 		return err
 	}
 	w.b.EndTickAt(time)
+	w.time = time
 	return nil
 }
+
+// checkTime checks that times do not decrease.
+func (w *Writer) checkTime(time int64) error {
+	if time < w.time || time > maxTime {
+		return fmt.Errorf("%w: time of %d microseconds after %d", ErrOrder, time, w.time)
+	}
+	return nil
+}
+
+// DropTick forgets the steps of the open tick.
+func (w *Writer) DropTick() { w.b.Drop() }
 
 // makeRoom ends the chunk where the open tick, and more bytes, do not fit.
 func (w *Writer) makeRoom(more int) error {
@@ -126,7 +154,16 @@ func (w *Writer) Add(t *TickRecord) error {
 	if err := w.makeRoom(len(t.Commands) + len(t.Params)); err != nil {
 		return err
 	}
-	return w.b.Add(t)
+	if t.HasTime {
+		if err := w.checkTime(t.Time); err != nil {
+			return err
+		}
+	}
+	if err := w.b.Add(t); err != nil {
+		return err
+	}
+	w.time = max(w.time, t.Time)
+	return nil
 }
 
 // Hash sets the state hash of a closed tick.
@@ -134,7 +171,7 @@ func (w *Writer) Hash(t Tick, h []byte) error {
 	if w.err != nil || w.b.Hash(t, h) {
 		return w.err
 	}
-	if t >= w.b.NextTick()-Tick(w.b.Ticks()) {
+	if t >= w.b.NextTick()-Tick(w.b.Ticks()) || len(h) != w.t.meta.HashBytes {
 		return fmt.Errorf("%w: hash of %d bytes for tick %d, the session has %d bytes and the open tick is %d", ErrOrder, len(h), t, w.t.meta.HashBytes, w.b.NextTick())
 	}
 	return w.next(ChunkHashes, AppendHashes(nil, []TickHash{{t, h}}))
@@ -146,7 +183,10 @@ func (w *Writer) flush() error {
 	}
 	w.body = w.b.AppendBody(w.body[:0])
 	w.b.Cut()
-	return w.next(ChunkTicks, w.body)
+	if err := w.next(ChunkTicks, w.body); err != nil {
+		w.err = err
+	}
+	return w.err
 }
 
 // Gap declares ticks as missing. g.First must be the next tick, and the
@@ -158,12 +198,11 @@ func (w *Writer) Gap(g Gap) error {
 	if w.b.OpenSteps() > 0 {
 		return fmt.Errorf("%w: gap inside tick %d", ErrOrder, w.b.NextTick())
 	}
-	var seq uint64
-	if !g.ByRecorder {
-		w.seq++
-		seq = w.seq
+	write := w.next
+	if g.ByRecorder {
+		write = w.insert
 	}
-	if err := w.put(ChunkGap, seq, AppendGap(nil, g)); err != nil {
+	if err := write(ChunkGap, AppendGap(nil, g)); err != nil {
 		return err
 	}
 	w.b.Skip(g.Last + 1)
@@ -182,8 +221,11 @@ func (w *Writer) Players(salt []byte, events []PlayerEvent) error {
 	return w.next(ChunkPlayers, AppendPlayers(nil, salt, events))
 }
 
-// Keyframe writes a keyframe in parts.
+// Keyframe writes a keyframe in parts, behind the closed ticks.
 func (w *Writer) Keyframe(k Keyframe) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
 	id := w.nextKey
 	w.nextKey++
 	for _, p := range SplitKeyframe(id, k) {

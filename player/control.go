@@ -1,257 +1,336 @@
 package player
 
-// Play starts playback and executes steps until playback is over, paused or
-// stopped; the states tell which, and an error says why it failed. It does
-// nothing while playing or paused and after the end, gives ErrStopped after a
-// stop, and does not start on an expired stream (warning 156).
-func (b *Sandbox) Play() error {
-	b.mu.Lock()
-	switch {
-	case b.playing || b.state == sandboxEnded:
-		b.mu.Unlock()
-		return nil
-	case b.state == sandboxStopped:
-		b.mu.Unlock()
-		return ErrStopped
-	case b.driving:
-		b.mu.Unlock()
-		return ErrBusy
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"reprise/format"
+)
+
+// EngineState is what an engine is doing.
+type EngineState uint8
+
+const (
+	// EngineReady: Run was not called yet.
+	EngineReady   EngineState = 0
+	EnginePlaying EngineState = 1
+	// EnginePaused: resting between two ticks, or about to.
+	EnginePaused EngineState = 2
+	// EngineEnded: all was run; what was found on the way is in Err.
+	EngineEnded EngineState = 3
+	// EngineStopped: Stop ended the run.
+	EngineStopped EngineState = 4
+	// EngineFailed: something else ended the run; see Err.
+	EngineFailed EngineState = 5
+)
+
+var engineStates = [...]string{"ready", "playing", "paused", "ended", "stopped", "failed"}
+
+// String gives the state's name.
+func (s EngineState) String() string {
+	if int(s) < len(engineStates) {
+		return engineStates[s]
 	}
-	b.driving = true
-	b.mu.Unlock()
-	defer b.leave()
-	if err := b.usable(); err != nil {
-		return err
-	}
-	b.run()
-	b.notifyPlain(onStart)
-	return b.drive()
+	return "unknown"
 }
 
-// Resume goes on after a pause, as Play does. A pause that has not taken
-// effect yet is withdrawn, and the goroutine that plays goes on instead.
-// Without a pause it does nothing, and after a stop it gives ErrStopped.
-func (b *Sandbox) Resume() error {
-	b.mu.Lock()
-	switch {
-	case b.state == sandboxStopped:
-		b.mu.Unlock()
-		return ErrStopped
-	case b.state != sandboxPaused:
-		b.pauseAsked = false
-		b.mu.Unlock()
-		return nil
-	case b.driving:
-		b.mu.Unlock()
-		return ErrBusy
-	}
-	b.driving = true
-	b.mu.Unlock()
-	defer b.leave()
-	b.run()
-	b.notifyPlain(onResume)
-	return b.drive()
+// Status is a moment of a run.
+type Status struct {
+	State EngineState
+	// Tick is the last tick answered; only with HasTick.
+	Tick    format.Tick
+	HasTick bool
+	// Speed is the present speed; 0 is a halt.
+	Speed float64
+	// Err is what Run returned; nil before that.
+	Err error
 }
 
-// Step plays one step, also while paused or before Play: true where a step
-// was executed or skipped. Behind the last step it finalizes, ends playback
-// and gives false, as it does ever after.
-func (b *Sandbox) Step() (bool, error) {
-	b.mu.Lock()
-	switch {
-	case b.state == sandboxEnded:
-		b.mu.Unlock()
-		return false, nil
-	case b.state == sandboxStopped:
-		b.mu.Unlock()
-		return false, ErrStopped
-	case b.driving:
-		b.mu.Unlock()
-		return false, ErrBusy
-	}
-	b.driving = true
-	b.mu.Unlock()
-	defer b.leave()
-	return b.guard()
+// Play goes on where the run is paused, also by a speed of 0, which becomes
+// the speed before it.
+func (e *Engine) Play() { e.control.play() }
+
+// Resume is Play.
+func (e *Engine) Resume() { e.control.play() }
+
+// Pause rests after the current tick. The channel is closed when no tick is
+// being simulated any more. A game must not wait for it: it is part of the
+// tick.
+func (e *Engine) Pause() <-chan struct{} { return e.control.pause() }
+
+// Step pauses and runs one tick. The channel is closed when that tick was run,
+// or when the run is over. Steps add up.
+func (e *Engine) Step() <-chan struct{} { return e.control.step() }
+
+// Stop ends the run after the current tick; Run gives ErrStopped. The channel
+// is as with Pause. A run that waits for its source ends with the next item.
+func (e *Engine) Stop() <-chan struct{} { return e.control.stop() }
+
+// SetSpeed changes the speed from now on: 1 is the tick rate or the recorded
+// times, Max waits for nothing, 0 is a pause that lasts until another speed is
+// set. Anything else is ErrSpeed.
+func (e *Engine) SetSpeed(speed float64) error { return e.control.setSpeed(speed) }
+
+// Status tells where the run is.
+func (e *Engine) Status() Status { return e.control.status() }
+
+// control is the part of an engine that other goroutines reach.
+type control struct {
+	clock Clock
+	wake  chan struct{}
+	// answered is the last tick answered plus one; 0 means none.
+	answered atomic.Uint64
+
+	mu    sync.Mutex
+	state EngineState
+	// paused and halted hold the run: by Pause, or by a speed of 0.
+	paused, halted, stopped bool
+	// steps are the channels of the ticks to run nevertheless, stepped that
+	// of the one being run.
+	steps   []chan struct{}
+	stepped chan struct{}
+	// inTick is set while a tick is being run, and waiters wait for its end.
+	inTick  bool
+	waiters []chan struct{}
+	pace    pace
+	// timed is set once the first tick has begun the schedule.
+	timed bool
+	late  int
+	err   error
 }
 
-// Pause asks playback to rest after the current step. The channel is closed
-// when no step is being executed any more, also when the step fails. A command
-// or hook must not wait for it: it is part of the step.
-func (b *Sandbox) Pause() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.state == sandboxPlaying {
-		b.pauseAsked = true
-		b.signal()
+func (c *control) init(o EngineOptions) {
+	c.clock = clockOr(o.Clock)
+	c.wake = make(chan struct{}, 1)
+	c.paused = o.Paused
+	c.pace.speed = Max
+	if o.Speed > 0 {
+		c.pace.speed = o.Speed
 	}
-	return b.rest()
 }
 
-// Stop ends playback for good after the current step: it cannot be resumed.
-// The channel is as with Pause.
-func (b *Sandbox) Stop() <-chan struct{} {
-	b.mu.Lock()
-	b.stopAsked = true
-	if b.driving {
-		defer b.mu.Unlock()
-		b.signal()
-		return b.rest()
-	}
-	b.driving = true
-	b.mu.Unlock()
-	b.leave()
+func (c *control) play() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused, c.halted = false, false
+	c.follow()
+}
+
+func (c *control) pause() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = true
+	c.follow()
+	return c.rest()
+}
+
+func (c *control) step() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	done := make(chan struct{})
-	close(done)
+	if c.state >= EngineEnded {
+		close(done)
+		return done
+	}
+	c.paused = true
+	c.steps = append(c.steps, done)
+	c.follow()
 	return done
 }
 
-// SetSpeed changes how fast the steps of a system with a StepInterval follow
-// each other, from now on: 1 is normal, Max waits for nothing. What is not
-// above 0 is ErrSpeed; to halt, pause.
-func (b *Sandbox) SetSpeed(speed float64) error {
-	if err := checkSpeed(speed); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	if b.state == sandboxPlaying {
-		b.pace.setSpeed(b.clock.Now(), speed)
-	} else {
-		b.pace.speed = speed
-	}
-	b.signal()
-	b.mu.Unlock()
-	b.notify(func(h *SandboxHooks) {
-		if h.OnSpeedSet != nil {
-			h.OnSpeedSet(speed)
-		}
-	})
-	return nil
+func (c *control) stop() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
+	c.follow()
+	return c.rest()
 }
 
-// run enters the playing state at the position of the pause.
-func (b *Sandbox) run() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.state, b.playing = sandboxPlaying, true
-	b.pace.begin(b.clock.Now(), b.held)
-}
-
-// drive plays steps, each when it is due, until something else is asked.
-func (b *Sandbox) drive() error {
-	for b.awaitDue() {
-		if more, err := b.guard(); err != nil || !more {
+func (c *control) setSpeed(speed float64) error {
+	if speed != 0 {
+		if err := checkSpeed(speed); err != nil {
 			return err
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.halted = speed == 0
+	if !c.halted {
+		c.pace.setSpeed(c.clock.Now(), speed)
+	}
+	c.follow()
 	return nil
 }
 
-// guard is advance, which leaves a failed sandbox where a command panics.
-func (b *Sandbox) guard() (more bool, err error) {
-	panicking := true
-	defer func() {
-		if panicking {
-			b.close(sandboxFailed, &SimulationError{What: "panicked in a command"})
-		}
-	}()
-	more, err = b.advance()
-	panicking = false
-	return more, err
+func (c *control) status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Status{State: c.state, Speed: c.pace.speed, Err: c.err}
+	if n := c.answered.Load(); n > 0 {
+		s.Tick, s.HasTick = format.Tick(n-1), true
+	}
+	if c.halted {
+		s.Speed = 0
+	}
+	if s.State == EnginePlaying && c.holding() {
+		s.State = EnginePaused
+	}
+	return s
 }
 
-// awaitDue waits until the next step is due; false where a pause or stop is
-// asked for.
-func (b *Sandbox) awaitDue() bool {
-	for {
-		b.mu.Lock()
-		if b.pauseAsked || b.stopAsked {
-			b.mu.Unlock()
-			return false
-		}
-		b.release()
-		now := b.clock.Now()
-		wait := b.pace.wait(now, b.due)
-		if wait <= 0 {
-			b.pace.rebase(now, b.due)
-			b.mu.Unlock()
-			return true
-		}
-		b.mu.Unlock()
-		select {
-		case <-b.wake:
-		case <-b.clock.After(wait):
-		}
+func (c *control) holding() bool { return c.paused || c.halted }
+
+// follow lets the schedule and the running goroutine follow a change.
+func (c *control) follow() {
+	switch {
+	case c.holding():
+		c.pace.freeze(c.clock.Now())
+	case c.timed:
+		c.pace.run(c.clock.Now())
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
 }
 
-// moveDue makes the step after this one due an interval later.
-func (b *Sandbox) moveDue() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held = b.due
-	b.due += float64(b.interval)
-}
-
-// leave takes up what was asked for during the last step, and lets go.
-func (b *Sandbox) leave() {
-	for {
-		b.mu.Lock()
-		notices := b.takeRequests()
-		if len(notices) == 0 {
-			b.driving = false
-			b.release()
-			b.mu.Unlock()
-			return
-		}
-		b.mu.Unlock()
-		for _, pick := range notices {
-			b.notifyPlain(pick)
-		}
-	}
-}
-
-// takeRequests changes the state as it was asked for, and gives the notices of
-// that in order.
-func (b *Sandbox) takeRequests() (notices []func(h *SandboxHooks) func()) {
-	pause, stop := b.pauseAsked || b.stopAsked, b.stopAsked
-	b.pauseAsked, b.stopAsked = false, false
-	if b.state == sandboxPlaying && pause {
-		b.state = sandboxPaused
-		b.held = min(b.pace.position(b.clock.Now()), b.due)
-		notices = append(notices, onPause)
-	}
-	if !b.state.over() && stop {
-		b.state, b.playing = sandboxStopped, false
-		b.steps.destroy()
-		notices = append(notices, onStop)
-	}
-	return notices
-}
-
-// rest gives a channel that is closed when no step is being executed.
-func (b *Sandbox) rest() <-chan struct{} {
+// rest gives a channel that is closed when no tick is being run.
+func (c *control) rest() <-chan struct{} {
 	done := make(chan struct{})
-	if b.driving {
-		b.waiters = append(b.waiters, done)
+	if c.inTick {
+		c.waiters = append(c.waiters, done)
 	} else {
 		close(done)
 	}
 	return done
 }
 
-// release closes what rest gave.
-func (b *Sandbox) release() {
-	for _, w := range b.waiters {
-		close(w)
+// enter begins the run; false where there was one.
+func (c *control) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != EngineReady {
+		return false
 	}
-	b.waiters = nil
+	c.state = EnginePlaying
+	return true
 }
 
-// signal wakes a goroutine that waits for the next step to be due.
-func (b *Sandbox) signal() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
+// await waits until the tick at position due may be run.
+func (c *control) await(ctx context.Context, due float64) error {
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		wait, run, err := c.permit(due)
+		if run || err != nil {
+			return err
+		}
+		var timer <-chan time.Time
+		if wait > 0 {
+			timer = c.clock.After(wait)
+		}
+		select {
+		case <-c.wake:
+		case <-timer:
+		case <-ctx.Done():
+		}
 	}
+}
+
+// permit says that the tick at position due may be run, or how long that has
+// to wait: 0 means until something changes.
+func (c *control) permit(due float64) (wait time.Duration, run bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin(due)
+	switch {
+	case c.stopped:
+		return 0, false, ErrStopped
+	case c.holding() && len(c.steps) == 0:
+		return 0, false, nil
+	case c.holding() || c.pace.unlimited():
+		c.pace.pos = due
+	default:
+		now := c.clock.Now()
+		if wait := c.pace.wait(now, due); wait > 0 {
+			return wait, false, nil
+		}
+		if c.pace.rebase(now, due) {
+			c.late++
+		}
+	}
+	c.inTick = true
+	if len(c.steps) > 0 {
+		c.stepped, c.steps = c.steps[0], c.steps[1:]
+	}
+	return 0, true, nil
+}
+
+// begin lets the schedule begin with the first tick.
+func (c *control) begin(due float64) {
+	if c.timed {
+		return
+	}
+	c.timed = true
+	c.pace.pos = due
+	if !c.holding() {
+		c.pace.run(c.clock.Now())
+	}
+}
+
+// resting reports whether no further tick is wanted for now.
+func (c *control) resting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stopped || c.holding() && len(c.steps) == 0
+}
+
+// tickEnded lets go of those who wait for the tick.
+func (c *control) tickEnded() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inTick = false
+	if c.stepped != nil {
+		close(c.stepped)
+		c.stepped = nil
+	}
+	closeAll(&c.waiters)
+}
+
+func closeAll(waiters *[]chan struct{}) {
+	for _, w := range *waiters {
+		close(w)
+	}
+	*waiters = nil
+}
+
+func (c *control) reached(tick format.Tick) { c.answered.Store(uint64(tick) + 1) }
+
+// finish ends the run and lets go of everyone.
+func (c *control) finish(err error, complete bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	switch {
+	case complete:
+		c.state = EngineEnded
+	case errors.Is(err, ErrStopped):
+		c.state = EngineStopped
+	default:
+		c.state = EngineFailed
+	}
+	c.inTick = false
+	closeAll(&c.waiters)
+	closeAll(&c.steps)
+}
+
+// rebased counts how often the schedule started anew.
+func (c *control) rebased() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.late
 }

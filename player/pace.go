@@ -11,7 +11,7 @@ import (
 var Max = math.Inf(1)
 
 // ErrSpeed is returned for a speed that is none: negative, not a number, or 0
-// where only a pause stops playback. The speed stays what it was.
+// where only a pause halts playback. The speed stays what it was.
 var ErrSpeed = errors.New("not a speed")
 
 // checkSpeed refuses what no schedule can follow.
@@ -28,65 +28,73 @@ func checkSpeed(speed float64) error {
 // burst.
 const lateLimit = time.Second
 
-// pace is a schedule: it maps positions of the replay, in nanoseconds of its
-// own time, to moments of the clock. Every deadline is computed from one base,
-// never from the deadline before it, so errors do not add up; a change of
-// speed moves the base to the exact position reached.
+// maxWait keeps durations far from overflow, whatever times a replay holds.
+const maxWait = time.Hour
+
+// pace maps positions of a replay, in nanoseconds of its own time, to moments
+// of the clock. Every deadline is computed from one base, never from the
+// deadline before it, so errors do not add up; a change of speed moves the
+// base to the exact position reached. It is frozen at first.
 type pace struct {
-	base  time.Time
-	pos   float64 // position of the replay at base
-	speed float64
+	speed   float64
+	pos     float64 // the position at base, or while frozen
+	base    time.Time
+	running bool
 }
 
-// begin starts the schedule with position pos due at now.
-func (p *pace) begin(now time.Time, pos float64) { p.base, p.pos = now, pos }
+// unlimited reports whether nothing is waited for. The position then is that
+// of the last step.
+func (p *pace) unlimited() bool { return math.IsInf(p.speed, 1) }
 
-// position is where the schedule stands at now.
+// position is where the replay stands at now.
 func (p *pace) position(now time.Time) float64 {
 	elapsed := float64(now.Sub(p.base))
-	if elapsed <= 0 || math.IsInf(p.speed, 1) {
+	if !p.running || p.unlimited() || elapsed <= 0 {
 		return p.pos
 	}
 	return p.pos + elapsed*p.speed
 }
 
-// setSpeed changes the speed from now on.
-func (p *pace) setSpeed(now time.Time, speed float64) {
-	p.begin(now, p.position(now))
-	p.speed = speed
+// run goes on from a frozen position.
+func (p *pace) run(now time.Time) {
+	if !p.running {
+		p.base, p.running = now, true
+	}
 }
 
-// wait is the time from now until position pos is due: 0 or less when it is
-// due already. Waits are cut to maxWait; the caller asks again.
+// freeze stops at the position of now.
+func (p *pace) freeze(now time.Time) {
+	p.pos = p.position(now)
+	p.running = false
+}
+
+// setSpeed changes the speed from now on.
+func (p *pace) setSpeed(now time.Time, speed float64) {
+	p.pos = p.position(now)
+	p.base, p.speed = now, speed
+}
+
+// wait is the time from now until position pos is due, and not above 0 when
+// it is due already. Long waits are cut: ask again.
 func (p *pace) wait(now time.Time, pos float64) time.Duration {
-	if math.IsInf(p.speed, 1) {
+	if p.unlimited() {
 		return 0
 	}
 	due := (pos-p.pos)/p.speed - float64(now.Sub(p.base))
-	switch {
-	case due > float64(maxWait):
-		return maxWait
-	case due > 0:
-		return time.Duration(math.Ceil(due))
-	case due < -float64(maxWait):
-		return -maxWait
-	}
-	return time.Duration(due)
+	limit := float64(maxWait)
+	return time.Duration(math.Ceil(max(-limit, min(due, limit))))
 }
-
-// maxWait keeps durations far from overflow, whatever times a replay holds.
-const maxWait = time.Hour
 
 // rebase starts the schedule anew at pos where it is later than the limit, and
 // reports whether it was.
 func (p *pace) rebase(now time.Time, pos float64) bool {
-	if math.IsInf(p.speed, 1) {
-		p.begin(now, pos)
+	if p.unlimited() {
+		p.pos = pos
 		return false
 	}
 	if p.wait(now, pos) > -lateLimit {
 		return false
 	}
-	p.begin(now, pos)
+	p.pos, p.base = pos, now
 	return true
 }

@@ -17,7 +17,8 @@ type collection struct {
 	// before is the recording's length at the begin.
 	before int
 	calls  []MarkedCall
-	depth  int
+	// depth counts the marked calls being made, base those around the begin.
+	depth, base int
 	// ignored is set by a call that makes the collection meaningless.
 	ignored bool
 	// details are those of the last warnings; number is that of the newest.
@@ -71,6 +72,7 @@ func (s *ReplaySystem) BeginCollection() {
 	if !open {
 		s.safety.open, s.safety.before = true, s.array.Len()
 		s.safety.calls, s.safety.ignored = nil, false
+		s.safety.base = s.safety.depth
 	}
 	s.mu.Unlock()
 	if open {
@@ -155,7 +157,7 @@ func (s *ReplaySystem) enter(name string) {
 	defer s.mu.Unlock()
 	c := &s.safety
 	if c.open && s.array.Enabled() {
-		c.calls = append(c.calls, MarkedCall{Name: name, Depth: c.depth})
+		c.calls = append(c.calls, MarkedCall{Name: name, Depth: max(0, c.depth-c.base)})
 	}
 	c.depth++
 }

@@ -46,9 +46,9 @@ type Sandbox struct {
 	// waiters are closed when no step is being executed.
 	waiters []chan struct{}
 	pace    pace
-	// due is the position of the next step, held that of the pause.
-	due, held float64
-	ignored   int
+	// due is the position of the next step.
+	due     float64
+	ignored int
 	// refused is a passive step that was answered Failed.
 	refused *StepFailure
 	err     error
@@ -193,6 +193,25 @@ func (b *Sandbox) settle(next format.Step) error {
 		return nil
 	}
 	return b.settled(next)
+}
+
+// settleNext skips passive steps that nobody took and settles the last active
+// step where the next one is known, as the next steps would do.
+func (b *Sandbox) settleNext() error {
+	for {
+		if err := b.usable(); err != nil {
+			return err
+		}
+		next, ok, err := b.steps.peek()
+		if err != nil || !ok {
+			return err
+		}
+		command := b.lookup(next.Code)
+		if command == nil || command.Type() == Active {
+			return b.settle(next)
+		}
+		b.skipPassive(next)
+	}
 }
 
 // finalize ends the run of the last active command, once.

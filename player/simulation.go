@@ -38,3 +38,16 @@ type Outcome struct {
 	// then the last one. Nil where all steps succeeded.
 	Failure *StepFailure
 }
+
+// LookAhead is a Simulation whose last tick is not settled before the next one
+// is known, so that flushing it early would change its answer. The engine then
+// flushes only at the replay's end.
+type LookAhead interface {
+	LooksAhead() bool
+}
+
+// looksAhead reports whether s must not be flushed early.
+func looksAhead(s Simulation) bool {
+	l, ok := s.(LookAhead)
+	return ok && l.LooksAhead()
+}

@@ -185,8 +185,9 @@ func (s *ReplaySystem) LoadState(state format.State) error {
 
 // CreateSandbox stops the present sandbox, resets the game (resetter may be
 // nil) and makes a sandbox that plays the recording from step start on. It
-// does not begin to play. Switch recording off for as long as it plays: a
-// step recorded meanwhile expires its stream.
+// does not begin to play. Where another goroutine plays the present one, wait
+// for its Release first. Switch recording off for as long as the new one
+// plays: a step recorded meanwhile expires its stream.
 func (s *ReplaySystem) CreateSandbox(start int, resetter Resetter, save []byte) (*Sandbox, error) {
 	return s.createSandbox(resetter, save, func() StepStream {
 		s.mu.Lock()

@@ -134,69 +134,59 @@ func (g *Game) strike(u *unit, t target) {
 	g.hurt(t, damage)
 }
 
+// hurt takes hit points; who has none left acts until the tick's end, so
+// that no unit gains by coming first.
 func (g *Game) hurt(t target, damage int32) {
 	if t.unit >= 0 {
-		g.hurtUnits[t.unit] += damage
+		g.units[t.unit].hp -= damage
 	} else {
-		g.hurtBuildings[t.building] += damage
+		g.buildings[t.building].hp -= damage
 	}
 }
 
 // fly moves the arrows; those that arrive or lost their target go.
 func (g *Game) fly() {
-	kept := g.arrows[:0]
-	for _, a := range g.arrows {
+	g.arrows = keep(g.arrows, func(a *arrow) bool {
 		t, ok := g.locate(a.target)
-		if !ok {
-			continue
+		if !ok || t.deposit >= 0 {
+			return false
 		}
 		to := t.nearest(a.at)
 		dx, dy := to.x-a.at.x, to.y-a.at.y
 		distance := length(dx, dy)
 		if distance <= arrowSpeed {
 			g.hurt(t, a.damage)
-			continue
+			return false
 		}
 		a.at.x += dx * arrowSpeed / distance
 		a.at.y += dy * arrowSpeed / distance
-		kept = append(kept, a)
-	}
-	g.arrows = kept
+		return true
+	})
 }
 
-// clearHurt makes the lists of damage as long as those of the living.
-func (g *Game) clearHurt() {
-	g.hurtUnits = zeros(g.hurtUnits, len(g.units))
-	g.hurtBuildings = zeros(g.hurtBuildings, len(g.buildings))
-}
-
-func zeros(list []int32, n int) []int32 {
-	if cap(list) < n {
-		return make([]int32, n, 2*n)
-	}
-	list = list[:n]
-	clear(list)
-	return list
-}
-
-// bury applies the tick's damage and removes what it destroyed.
+// bury removes what was destroyed.
 func (g *Game) bury() {
-	units := g.units[:0]
-	for i := range g.units {
-		u := &g.units[i]
-		if u.hp -= g.hurtUnits[i]; u.hp > 0 {
-			units = append(units, *u)
+	g.units = keep(g.units, func(u *unit) bool { return u.hp > 0 })
+	g.buildings = keep(g.buildings, func(b *building) bool {
+		if b.hp <= 0 {
+			g.board.stamp(b.spot(), open)
 		}
-	}
-	g.units = units
-	buildings := g.buildings[:0]
-	for i := range g.buildings {
-		b := &g.buildings[i]
-		if b.hp -= g.hurtBuildings[i]; b.hp > 0 {
-			buildings = append(buildings, *b)
-		} else {
-			g.board.stamp(spot{int(b.x), int(b.y)}, open)
+		return b.hp > 0
+	})
+}
+
+// keep removes the elements that do not stay. It asks about each once, in
+// order, and moves none before the first that goes.
+func keep[T any](list []T, stays func(*T) bool) []T {
+	kept := 0
+	for i := range list {
+		if !stays(&list[i]) {
+			continue
 		}
+		if kept < i {
+			list[kept] = list[i]
+		}
+		kept++
 	}
-	g.buildings = buildings
+	return list[:kept]
 }

@@ -10,7 +10,7 @@ func (g *Game) seekWork(u *unit) {
 	best, nearest, match := uint32(0), int64(0), false
 	for i := range g.deposits {
 		d := &g.deposits[i]
-		away := u.at.squared(spot{int(d.x), int(d.y)}.middle())
+		away := u.at.squared(d.spot().middle())
 		same := d.what == what
 		if best == 0 || same && !match || same == match && away < nearest {
 			best, nearest, match = d.id, away, same
@@ -62,7 +62,7 @@ func (g *Game) gather(u *unit) {
 // exhaust removes an empty deposit.
 func (g *Game) exhaust(index int) {
 	d := &g.deposits[index]
-	g.board.set(spot{int(d.x), int(d.y)}, open)
+	g.board.set(d.spot(), open)
 	g.deposits = append(g.deposits[:index], g.deposits[index+1:]...)
 }
 
@@ -187,7 +187,7 @@ func (g *Game) produce() {
 
 // spawn puts the trained unit beside its building.
 func (g *Game) spawn(b *building) bool {
-	at, ok := g.board.freeNear(spot{int(b.x), int(b.y)})
+	at, ok := g.board.freeNear(b.spot())
 	if !ok {
 		return false
 	}

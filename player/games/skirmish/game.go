@@ -30,9 +30,6 @@ type Game struct {
 	board  board
 	cells  cells
 	finder finder
-	// Damage of this tick, by index; it takes effect at the tick's end, so
-	// that no unit gains by coming first.
-	hurtUnits, hurtBuildings []int32
 }
 
 var (
@@ -68,7 +65,6 @@ func (g *Game) EndTick(tick format.Tick) error {
 	}
 	g.cells.fill(g.board.size, g.units)
 	g.serveRoutes()
-	g.clearHurt()
 	g.act()
 	g.spread()
 	g.fly()

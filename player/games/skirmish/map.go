@@ -45,6 +45,9 @@ func parseMap(name string) (style, int, error) {
 		ErrUnknownMap, name, minSize, maxSize)
 }
 
+func (d *deposit) spot() spot  { return spot{int(d.x), int(d.y)} }
+func (b *building) spot() spot { return spot{int(b.x), int(b.y)} }
+
 // layout is what a match's seed and map name make: it is drawn once and
 // then only read.
 type layout struct {
@@ -80,6 +83,9 @@ func draw(seed uint64, mapName string, players int) (*layout, error) {
 	d.raiseWalls()
 	d.connect()
 	d.placeDeposits()
+	for _, p := range d.deposits { // whoever reads the layout puts them back
+		d.board.set(p.spot(), open)
+	}
 	d.sum = d.board.sum()
 	return d.layout, nil
 }

@@ -168,7 +168,7 @@ func (g *Game) orderWork(u *unit, s spot) bool {
 	}
 	for i := range g.buildings {
 		b := &g.buildings[i]
-		if b.owner == u.owner && around(spot{int(b.x), int(b.y)}, 1).holds(s) {
+		if b.owner == u.owner && around(b.spot(), 1).holds(s) {
 			if u.load > 0 && b.finished() {
 				u.command(delivering, b.id, point{})
 			} else {

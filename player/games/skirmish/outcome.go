@@ -28,21 +28,14 @@ func (g *Game) judge() {
 
 // disband removes everything of players who are out.
 func (g *Game) disband() {
-	units := g.units[:0]
-	for i := range g.units {
-		if u := &g.units[i]; g.sides[u.owner].standing == playing {
-			units = append(units, *u)
+	g.units = keep(g.units, func(u *unit) bool {
+		return g.sides[u.owner].standing == playing
+	})
+	g.buildings = keep(g.buildings, func(b *building) bool {
+		stays := g.sides[b.owner].standing == playing
+		if !stays {
+			g.board.stamp(b.spot(), open)
 		}
-	}
-	g.units = units
-	buildings := g.buildings[:0]
-	for i := range g.buildings {
-		b := &g.buildings[i]
-		if g.sides[b.owner].standing == playing {
-			buildings = append(buildings, *b)
-		} else {
-			g.board.stamp(spot{int(b.x), int(b.y)}, open)
-		}
-	}
-	g.buildings = buildings
+		return stays
+	})
 }

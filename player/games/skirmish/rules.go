@@ -15,9 +15,10 @@ const (
 	barracks kind = 18
 	archery  kind = 19
 	stable   kind = 20
-
-	buildingBase kind = 16
 )
+
+// buildingBase is the kind of a building less its number in a command.
+const buildingBase = 16
 
 // resource names what a deposit holds and a worker carries.
 type resource uint8
@@ -82,8 +83,7 @@ func (k kind) String() string {
 	return "kind?"
 }
 
-// mobile is true of what walks, building of what stands.
-func (k kind) mobile() bool   { return k >= worker && k <= cavalry }
+// building is true of what stands; the other kinds walk.
 func (k kind) building() bool { return k >= hall && k <= stable }
 
 // Limits of a match. They bound every list of the state, so that a saved

@@ -139,7 +139,7 @@ type unit struct {
 	load   uint8
 	work   uint8
 	source uint32
-	route route
+	route  route
 }
 
 // route is a unit's way to its destination.

@@ -8,14 +8,12 @@ import (
 	"reprise/player"
 )
 
-func use(i item, answers ...Answer) Turn { return useOf(i, answers...) }
-
 func choose(list ...int64) []Answer { return choices(CodeChoose, list...).answers }
 
 func open(list ...int64) Turn { return Turn{Code: CodeOpen, Passives: choose(list...)} }
 
 func TestRefusals(t *testing.T) {
-	fly := func(level int64) Turn { return use(wings, answer(CodeDestination, level)) }
+	fly := func(level int64) Turn { return useOf(wings, answer(CodeDestination, level)) }
 	tests := []struct {
 		name, drawing string
 		turn          Turn
@@ -31,16 +29,16 @@ func TestRefusals(t *testing.T) {
 		{"shop, answer without parameter", "@$", Turn{Code: CodeOpen, Passives: []Answer{{Code: CodeChoose}}}, player.Failed, errParams},
 		{"altar, choice too high", "@A", open(4), player.Failed, errChoice},
 		{"altar without an answer", "@A", open(), player.Failed, errAnswer},
-		{"no such item", "@.", use(items), player.Failed, errItem},
+		{"no such item", "@.", useOf(items), player.Failed, errItem},
 		{"item below zero", "@.", Turn{Code: CodeUse, Params: ints(-1)}, player.Failed, errItem},
 		{"use without parameter", "@.", Turn{Code: CodeUse}, player.Failed, errParams},
 		{"use with two", "@.", Turn{Code: CodeUse, Params: ints(1, 2)}, player.Failed, errParams},
 		{"use with a string", "@.", Turn{Code: CodeUse, Params: []format.Value{format.String("1")}}, player.Failed, errParams},
 		{"use with 2^63", "@.", Turn{Code: CodeUse, Params: []format.Value{format.Uint(1 << 63)}}, player.Failed, errParams},
-		{"pickaxe on ground", "@.", use(pickaxe), player.Ignored, errTarget},
-		{"bomb on ground", "@.", use(bomb), player.Ignored, errTarget},
-		{"bomb on the guardian", "@G", use(bomb), player.Ignored, errTarget},
-		{"wings without an answer", "@.", use(wings), player.Failed, errAnswer},
+		{"pickaxe on ground", "@.", useOf(pickaxe), player.Ignored, errTarget},
+		{"bomb on ground", "@.", useOf(bomb), player.Ignored, errTarget},
+		{"bomb on the guardian", "@G", useOf(bomb), player.Ignored, errTarget},
+		{"wings without an answer", "@.", useOf(wings), player.Failed, errAnswer},
 		{"wings to a floor not visited", "@.", fly(1), player.Failed, errChoice},
 		{"wings below the tower", "@.", fly(-1), player.Failed, errChoice},
 		{"unknown code", "@.", Turn{Code: 99}, player.Failed, errCode},
@@ -65,7 +63,7 @@ func TestRefusals(t *testing.T) {
 func TestLackingItemsAreIgnored(t *testing.T) {
 	s := scene(t, "@#")
 	for i := range item(items) {
-		if err := mustAct(t, s, player.Ignored, use(i)); !errors.Is(err, errLacking) {
+		if err := mustAct(t, s, player.Ignored, useOf(i)); !errors.Is(err, errLacking) {
 			t.Errorf("%s: %v", itemNames[i], err)
 		}
 	}
@@ -150,12 +148,12 @@ func TestTools(t *testing.T) {
 		turn          Turn
 		check         func(s *state) bool
 	}{
-		{"pickaxe", "@#.", use(pickaxe), func(s *state) bool { return s.floor().grid[at(2, 1)] == tileGround }},
-		{"bomb", "@s.", use(bomb), func(s *state) bool { return s.floor().grid[at(2, 1)] == tileGround && s.hero.gold == 0 }},
-		{"scroll", "..@", use(scroll), func(s *state) bool { return s.hero.cell == int64(at(1, 1)) }},
-		{"wings", "@.<", use(wings, answer(CodeDestination, 1)), func(s *state) bool { return s.hero.level == 1 && s.hero.cell == int64(s.floors[1].entry) }},
-		{"elixir", "@.", use(elixir), func(s *state) bool { return s.hero.health == 1000+10*(12+10) }},
-		{"ration", "@.", use(ration), func(s *state) bool { return s.hero.health == 1080 }},
+		{"pickaxe", "@#.", useOf(pickaxe), func(s *state) bool { return s.floor().grid[at(2, 1)] == tileGround }},
+		{"bomb", "@s.", useOf(bomb), func(s *state) bool { return s.floor().grid[at(2, 1)] == tileGround && s.hero.gold == 0 }},
+		{"scroll", "..@", useOf(scroll), func(s *state) bool { return s.hero.cell == int64(at(1, 1)) }},
+		{"wings", "@.<", useOf(wings, answer(CodeDestination, 1)), func(s *state) bool { return s.hero.level == 1 && s.hero.cell == int64(s.floors[1].entry) }},
+		{"elixir", "@.", useOf(elixir), func(s *state) bool { return s.hero.health == 1000+10*(12+10) }},
+		{"ration", "@.", useOf(ration), func(s *state) bool { return s.hero.health == 1080 }},
 	}
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -177,7 +175,7 @@ func TestPickaxeSparesTheOuterWall(t *testing.T) {
 	s := scene(t, "@.")
 	s.hero.bag[pickaxe] = 1
 	s.hero.facing = int64(up)
-	if err := mustAct(t, s, player.Ignored, use(pickaxe)); !errors.Is(err, errTarget) {
+	if err := mustAct(t, s, player.Ignored, useOf(pickaxe)); !errors.Is(err, errTarget) {
 		t.Error(err)
 	}
 }
@@ -186,7 +184,7 @@ func TestNothingHappensAfterTheEnd(t *testing.T) {
 	s := scene(t, "@.")
 	mustAct(t, s, player.Success, Turn{Code: CodeSurrender})
 	before := s.save(nil)
-	for _, turn := range []Turn{move(right), use(ration), open(), {Code: CodeRest}, {Code: CodeSurrender}, {Code: 99}} {
+	for _, turn := range []Turn{move(right), useOf(ration), open(), {Code: CodeRest}, {Code: CodeSurrender}, {Code: 99}} {
 		if err := mustAct(t, s, player.Ignored, turn); !errors.Is(err, errOver) {
 			t.Error(err)
 		}

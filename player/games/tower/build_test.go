@@ -33,9 +33,9 @@ func TestEveryFloorIsWhole(t *testing.T) {
 		s := newState(seed, 12)
 		for level := range s.floors {
 			f := &s.floors[level]
-			reached := flood(f, f.entry)
+			fromBelow, fromAbove := flood(f, f.entry), flood(f, f.exit)
 			for c, here := range &f.grid {
-				if here != tileWall && !reached[cell(c)] {
+				if here != tileWall && !(fromBelow[cell(c)] && fromAbove[cell(c)]) {
 					t.Fatalf("seed %d, floor %d: %s at %s cannot be reached", seed, level, here, cell(c))
 				}
 				if here.place() {

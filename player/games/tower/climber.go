@@ -1,7 +1,8 @@
 package tower
 
-// patience is how many turns a climber plays before giving up.
-const patience = 4000
+// patience is how many turns for each floor of the tower a climber plays
+// before giving up.
+const patience = 300
 
 // climber plays a game as a person might: it gathers what is free, fights
 // what is weak, buys, explores, goes up, and errs now and then. It decides
@@ -35,6 +36,8 @@ func look(s *state) view {
 	return v
 }
 
+func (v view) tired() bool { return v.hero.turns >= patience*int64(len(v.floors)) }
+
 // decide picks the next turn of a game that is not over.
 func (c *climber) decide(s *state) Turn {
 	v := look(s)
@@ -42,7 +45,7 @@ func (c *climber) decide(s *state) Turn {
 		c.whim, c.bombard, c.gather, c.visit, c.skirmish, c.run,
 		c.dare, c.ascend, c.recover, c.struggle, c.tunnel, c.turnBack,
 	} {
-		if turn, ok := idea(v); ok && s.hero.turns < patience {
+		if turn, ok := idea(v); ok && !v.tired() {
 			return turn
 		}
 	}
@@ -182,7 +185,7 @@ func (c *climber) lastStand(v view) Turn {
 		k, ok := v.floor.grid[at].monster()
 		return ok && v.hero.forecast(k.on(int(v.hero.level))).possible
 	})
-	if ok && v.hero.turns < patience && c.mind.percent(95) {
+	if ok && !v.tired() && c.mind.percent(95) {
 		return turn
 	}
 	return Turn{Code: CodeSurrender}

@@ -30,12 +30,13 @@ func (c cell) beside(d direction) cell { return cell(int(c) + deltas[d]) }
 type direction uint8
 
 const (
-	up         direction = 0
-	down       direction = 1
-	left       direction = 2
-	right      direction = 3
-	directions           = 4
+	up    direction = 0
+	down  direction = 1
+	left  direction = 2
+	right direction = 3
 )
+
+const directions = 4
 
 var (
 	deltas         = [directions]int{-side, side, -1, 1}

@@ -18,7 +18,9 @@ const (
 	elixir item = 4
 	// ration is what a rest costs.
 	ration item = 5
-	items       = 6
 )
+
+// items is the number of items.
+const items = 6
 
 var itemNames = [items]string{"pickaxe", "bomb", "scroll", "wings", "elixir", "ration"}

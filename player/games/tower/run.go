@@ -79,13 +79,10 @@ func (r *Run) Outcome() string { return outcomeNames[r.state.outcome] }
 type script struct{ answers []Answer }
 
 func (s *script) ask(code uint16, judge judge) (player.Result, error) {
-	if len(s.answers) == 0 || s.answers[0].Code != code {
+	if len(s.answers) == 0 {
 		return player.Failed, errAnswer
 	}
-	choice, err := integer(s.answers[0].Params)
-	if err != nil {
-		return player.Failed, err
-	}
+	next := s.answers[0]
 	s.answers = s.answers[1:]
-	return judge(choice)
+	return judgePassive(format.Step{Code: next.Code, Params: next.Params}, code, judge)
 }

@@ -27,8 +27,9 @@ const (
 	crowned     outcome = 1
 	fallen      outcome = 2
 	surrendered outcome = 3
-	outcomes            = 4
 )
+
+const outcomes = 4
 
 var outcomeNames = [outcomes]string{"climbing", "crowned", "fallen", "surrendered"}
 

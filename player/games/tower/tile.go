@@ -42,11 +42,12 @@ const (
 type colour uint8
 
 const (
-	yellow  colour = 0
-	blue    colour = 1
-	red     colour = 2
-	colours        = 3
+	yellow colour = 0
+	blue   colour = 1
+	red    colour = 2
 )
+
+const colours = 3
 
 var colourNames = [colours]string{"yellow", "blue", "red"}
 

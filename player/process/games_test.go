@@ -1,0 +1,119 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"reprise/format"
+	"reprise/player"
+	"reprise/player/games/skirmish"
+	"reprise/player/games/tower"
+)
+
+// skirmishMatch plays the first ticks of a match among bots.
+func skirmishMatch(t testing.TB, ticks int) (player.Start, []format.TickRecord) {
+	t.Helper()
+	m, err := skirmish.NewMatch(3, 4, "plains-100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScript(t)
+	for range ticks {
+		_, commands, done := m.Next()
+		if done {
+			break
+		}
+		s.tick(func(add func(uint16, ...format.Value)) {
+			for _, c := range commands {
+				add(c.Op, c.AppendParams(nil)...)
+			}
+		})
+		if err := m.Simulate(); err != nil {
+			t.Fatal(err)
+		}
+		s.ticks[len(s.ticks)-1].Hash = m.Game().Hash(nil)
+	}
+	return player.Start{Meta: m.Metadata(), Book: skirmish.CodeBook(), Players: m.Players()}, s.ticks
+}
+
+// records is a source of ticks.
+type records struct {
+	ticks []format.TickRecord
+}
+
+func (r *records) Next() (player.Item, error) {
+	if len(r.ticks) == 0 {
+		return player.Item{}, io.EOF
+	}
+	tick := &r.ticks[0]
+	r.ticks = r.ticks[1:]
+	return player.Item{Tick: tick}, nil
+}
+
+func TestSkirmish(t *testing.T) {
+	child := open(t, quick("skirmish"))
+	start, ticks := skirmishMatch(t, 1500)
+	report, err := player.Run(context.Background(), child, &records{ticks}, player.EngineOptions{Start: start})
+	if err != nil || report.TicksRun != 1500 || report.HashesCompared != 1500 || report.StepsRun == 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	local := player.NewLocal(new(skirmish.Game))
+	sameRun(t, child, local, start, ticks, nil)
+	state, err := child.Save(nil)
+	if want := local.Game().(player.Saver).Save(nil); err != nil || !bytes.Equal(state, want) {
+		t.Errorf("%d bytes saved, %v; want %d", len(state), err, len(want))
+	}
+	dump, err := child.Dump()
+	if want := local.Game().(player.Dumper).Dump(); err != nil || !slices.Equal(dump, want) {
+		t.Errorf("%d fields dumped, %v; want %d", len(dump), err, len(want))
+	}
+	start.State, start.NextTick = state, 1500
+	if err := child.Reset(start); err != nil {
+		t.Errorf("reset to the saved state: %v", err)
+	}
+	start.State = state[:len(state)-1]
+	if err := child.Reset(start); !errors.Is(err, player.ErrStart) {
+		t.Errorf("reset to a damaged state: %v", err)
+	}
+}
+
+func TestSkirmishDesync(t *testing.T) {
+	child := open(t, quick("skirmish"))
+	start, ticks := skirmishMatch(t, 400)
+	ticks[250].Hash = bytes.Clone(ticks[250].Hash)
+	ticks[250].Hash[5] ^= 1
+	_, err := player.Run(context.Background(), child, &records{ticks}, player.EngineOptions{Start: start})
+	var desync *player.DesyncError
+	if !errors.As(err, &desync) || desync.Tick != 250 || desync.LastGood != 249 || desync.Part != "units" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTower(t *testing.T) {
+	child := open(t, quick("tower"))
+	run, err := tower.NewRun(5, "tower-4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScript(t)
+	for more := true; more; {
+		var turn tower.Turn
+		var settled []tower.Settled
+		if turn, settled, more = run.Next(); more {
+			s.tick(func(add func(uint16, ...format.Value)) { turn.Steps(add) })
+		}
+		for _, h := range settled {
+			s.ticks[h.Tick].Hash = h.Hash
+		}
+	}
+	start := player.Start{Meta: tower.Metadata("tower-1", 5, "tower-4"), Book: tower.CodeBook()}
+	report, err := player.Run(context.Background(), child, &records{s.ticks}, player.EngineOptions{Start: start})
+	if err != nil || report.TicksRun != len(s.ticks) || report.HashesCompared < 10 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	sameRun(t, child, player.NewTurns(tower.New()), start, s.ticks, nil)
+}

@@ -1,0 +1,18 @@
+//go:build !unix
+
+package process
+
+import (
+	"os"
+	"os/exec"
+)
+
+// ownGroup does nothing: here a child is ended alone. What it started itself
+// ends when its connection does.
+func ownGroup(cmd *exec.Cmd) {}
+
+// killGroup kills p.
+func killGroup(p *os.Process) {
+	// It may be gone already.
+	_ = p.Kill()
+}

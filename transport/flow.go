@@ -1,0 +1,324 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"reprise/format"
+)
+
+// What follows is a recording as its client's connection sees it: it is
+// opened on a link, gives frames, and takes what the daemon answers. A link
+// that is no longer the recording's own is ignored.
+
+// beginOpen enters the recording on a link and appends its open frame; false
+// where it has ended or is open there.
+func (r *Recording) beginOpen(l *link, alias uint64, dst []byte) ([]byte, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || r.link == l || r.trouble != nil && !temporary(r.trouble) {
+		return dst, false
+	}
+	r.link, r.alias, r.live, r.sealSent = l, alias, false, false
+	r.epoch++
+	o := open{alias: alias, session: r.id, key: r.key, epoch: r.epoch, continues: r.continuing, at: r.continueAt}
+	if !r.continued {
+		o.opening = r.opening
+	}
+	return o.append(dst), true
+}
+
+// temporary tells whether the client tries again after err.
+func temporary(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Temporary()
+}
+
+// unlink takes the recording off a link that has gone.
+func (r *Recording) unlink(l *link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link == l {
+		r.link, r.live = nil, false
+	}
+}
+
+// take appends the frames that may go now, until dst has most bytes; more
+// tells whether some are left.
+func (r *Recording) take(l *link, dst []byte, most int) (out []byte, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.link == l && r.live && !r.over {
+		if len(dst) >= most {
+			return dst, true
+		}
+		c := r.nextChunk()
+		if c == nil {
+			return r.takeSeal(dst), false
+		}
+		if r.spooling() && !c.spooled || !r.q.allows(c.size) {
+			return dst, false // the spool, or an ack, calls again
+		}
+		ok := false
+		if dst, ok = r.appendChunk(l, dst, c); !ok {
+			return dst, false
+		}
+		r.q.markSent()
+	}
+	return dst, false
+}
+
+// nextChunk is the chunk to send next. Where none waits, a part of a
+// keyframe is cut.
+func (r *Recording) nextChunk() *chunk {
+	if c := r.q.unsent(); c != nil || !r.cutPart() {
+		return c
+	}
+	return r.q.unsent()
+}
+
+// appendChunk appends a chunk's frame. Where only the spool has the chunk it
+// is read without the lock; false where the recording has moved on meanwhile.
+func (r *Recording) appendChunk(l *link, dst []byte, c *chunk) ([]byte, bool) {
+	start := len(dst)
+	dst = appendChunkHead(dst, r.alias, c.size)
+	if c.data != nil {
+		return append(dst, c.data...), true
+	}
+	s, at, size := r.spool, c.at, c.size
+	r.mu.Unlock()
+	dst, err := s.read(dst, at, size)
+	r.mu.Lock()
+	if r.link != l || !r.live || r.over || r.q.unsent() != c {
+		return dst[:start], false
+	}
+	if err != nil {
+		r.end(fmt.Errorf("session %s: reading back the spool: %w", r.id, err), false)
+		return dst[:start], false
+	}
+	return dst, true
+}
+
+// takeSeal appends the seal frame once all in front of it has gone.
+func (r *Recording) takeSeal(dst []byte) []byte {
+	if !r.sealing || r.sealSent || r.sealed != nil {
+		return dst
+	}
+	r.sealSent = true
+	s := seal{alias: r.alias, totals: r.totals()}
+	return s.append(dst)
+}
+
+// opened takes the answer to the open frame. The error is a daemon that
+// answers nonsense.
+func (r *Recording) opened(l *link, o *opened) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link != l || r.over {
+		return nil
+	}
+	if r.live {
+		return &FrameError{Frame: frameName(typeOpened), What: fmt.Sprintf("session %s is open already", r.id)}
+	}
+	if r.continuing {
+		r.beginContinued(o)
+	}
+	if !r.q.resume(o.received) {
+		return r.rewind(l, o)
+	}
+	r.goLive(o)
+	return nil
+}
+
+// goLive sends on from where the daemon is.
+func (r *Recording) goLive(o *opened) {
+	r.live, r.tries, r.trouble = true, 0, nil
+	r.q.window = int64(min(o.window, 1<<62))
+	r.settle(o.durable, o.durableTick)
+	r.client.ready(r)
+	r.announce()
+}
+
+// beginContinued starts the stream of a producer that goes on without its
+// spool: behind the chunks and ticks that the daemon has.
+func (r *Recording) beginContinued(o *opened) {
+	r.continuing = false
+	r.q.first = o.received + 1
+	r.countFrom = o.totals.NextTick
+	r.counted = o.totals
+	r.counted.NextTick = 0
+}
+
+// rewind handles a daemon that does not continue the queue. One that has more
+// than was cut was fed by someone else; one that has less than it confirmed
+// has lost it, and gets it again from the spool.
+func (r *Recording) rewind(l *link, o *opened) error {
+	if o.received+1 > r.q.next() {
+		r.refuse(refuse(CodeConflict, "the daemon has chunk %d, only %d were recorded here", o.received, r.q.next()-1))
+		return nil
+	}
+	if r.spool == nil {
+		r.end(fmt.Errorf("session %s: %w: it has chunk %d of %d", r.id, ErrLost, o.received, r.q.first-1), false)
+		return nil
+	}
+	go r.restore(l, *o)
+	return nil
+}
+
+// restore reads the chunks that the daemon has lost back from the spool.
+func (r *Recording) restore(l *link, o opened) {
+	h, err := r.spool.scan(0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link != l || r.over {
+		return
+	}
+	switch {
+	case err != nil:
+		r.end(fmt.Errorf("session %s: %w; reading back the spool: %w", r.id, ErrLost, err), false)
+		return
+	case h.first > o.received+1 || h.first+uint64(len(h.chunks)) < r.q.first:
+		r.end(fmt.Errorf("session %s: %w: the spool does not hold it either", r.id, ErrLost), false)
+		return
+	}
+	q := queue{first: h.first, window: r.q.window}
+	for _, c := range h.chunks[:r.q.first-h.first] {
+		r.client.memory.Add(chunkCost)
+		q.push(c)
+	}
+	for _, c := range r.q.chunks {
+		q.push(c)
+	}
+	r.q = q
+	r.durable = min(r.durable, o.durableTick)
+	r.q.resume(o.received)
+	r.client.tell(r.id, fmt.Errorf("%w: it has chunk %d of %d; the spool sends them again", ErrLost, o.received, q.next()-1))
+	r.goLive(&o)
+}
+
+// acked takes an ack.
+func (r *Recording) acked(l *link, a *ack) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link != l || !r.live || r.over {
+		return nil
+	}
+	if !r.settle(a.durable, a.durableTick) {
+		return &FrameError{Frame: frameName(typeAck), What: fmt.Sprintf("session %s: chunk %d was never sent", r.id, a.durable)}
+	}
+	if r.q.unsent() != nil || !r.keys.empty() {
+		r.client.ready(r)
+	}
+	r.announce()
+	return nil
+}
+
+// settle forgets what is durable; false where it was never sent.
+func (r *Recording) settle(durable uint64, tick format.Tick) bool {
+	r.durable = max(r.durable, tick)
+	return r.q.settle(durable, func(c *chunk) {
+		r.client.memory.Add(-chunkCost)
+		r.drop(c)
+	})
+}
+
+// windowed takes a new window.
+func (r *Recording) windowed(l *link, bytes uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link == l && r.live {
+		r.q.window = int64(min(bytes, 1<<62))
+		r.client.ready(r)
+	}
+}
+
+// refused takes a refusal of the session.
+func (r *Recording) refused(l *link, refusal *Refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link == l && !r.over {
+		r.refuse(refusal)
+	}
+}
+
+// refuse ends delivery, for a while or for good. A recording with a spool
+// goes on into it.
+func (r *Recording) refuse(refusal *Refusal) {
+	r.link, r.live = nil, false
+	if r.continuing && !refusal.Temporary() || !refusal.Temporary() && !r.spooling() {
+		r.end(refusal, false)
+		return
+	}
+	r.trouble = refusal
+	r.client.tell(r.id, refusal)
+	if refusal.Temporary() {
+		r.tries++
+		r.client.retry(r, r.tries)
+	}
+	r.announce()
+}
+
+// sealedAs takes the daemon's word that the session is sealed. One that was
+// not asked for ends the recording, unless nothing new was recorded: then an
+// earlier process has sealed it.
+func (r *Recording) sealedAs(l *link, s *sealed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link != l || r.over {
+		return
+	}
+	if !r.sealing && !r.resumed {
+		r.end(refuse(CodeEnded, "the session is sealed, without what was not delivered"), false)
+		return
+	}
+	r.sealed = s
+	r.durable = max(r.durable, r.totals().NextTick)
+	r.end(ErrSealed, true)
+}
+
+// end ends the recording with its reason; the lock is held. Where all is
+// delivered the spool is removed.
+func (r *Recording) end(reason error, delivered bool) {
+	if r.over {
+		return
+	}
+	r.over, r.halted, r.live, r.link = true, true, false, nil
+	r.trouble = reason
+	r.hold(-r.memory)
+	r.client.memory.Add(-chunkCost * int64(len(r.q.chunks)))
+	for _, k := range r.keys.waiting {
+		r.client.memory.Add(-int64(len(k.state)))
+	}
+	r.keys.waiting, r.q.chunks = nil, nil
+	r.client.forget(r)
+	r.announce()
+	if reason != ErrSealed && reason != ErrClosed {
+		r.client.tell(r.id, reason)
+	}
+	if r.spool != nil {
+		r.client.retire(r.spool, delivered)
+	}
+}
+
+// spooling tells whether chunks go to the spool first.
+func (r *Recording) spooling() bool { return r.spool != nil && !r.spool.broken }
+
+// lingered cuts what has waited long enough.
+func (r *Recording) lingered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.armed = false
+	if !r.over {
+		r.cut()
+	}
+}
+
+// sinceWall is the time since a wall clock start, for a recording that goes
+// on in another process.
+func sinceWall(startedAt int64) time.Duration {
+	if startedAt == 0 {
+		return 0
+	}
+	return max(time.Since(time.UnixMicro(startedAt)), 0)
+}

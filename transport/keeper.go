@@ -1,0 +1,318 @@
+package transport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// What follows are a client's queues of recordings that want something, and
+// the goroutines that serve them. A recording calls them with its own lock
+// held; they never take it while they hold the client's.
+
+// fifo is a queue in a slice.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (f *fifo[T]) push(x T) { f.items = append(f.items, x) }
+
+func (f *fifo[T]) len() int { return len(f.items) - f.head }
+
+// peek is the oldest; the queue must not be empty.
+func (f *fifo[T]) peek() T { return f.items[f.head] }
+
+func (f *fifo[T]) pop() (x T, ok bool) {
+	var none T
+	if f.len() == 0 {
+		return none, false
+	}
+	x, f.items[f.head] = f.items[f.head], none
+	f.head++
+	if f.head > 64 && f.head > len(f.items)/2 {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	return x, true
+}
+
+// ring wakes the one that listens, now or next time.
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+// linger cuts r once the chunk linger has passed.
+func (c *Client) linger(r *Recording) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lingering.len() == 0 {
+		ring(c.keeping)
+	}
+	c.lingering.push(lingering{r, time.Now().Add(c.cfg.ChunkLinger)})
+}
+
+// ready lets the sender look at r.
+func (c *Client) ready(r *Recording) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readyLocked(r)
+}
+
+func (c *Client) readyLocked(r *Recording) {
+	if c.link == nil || c.inSendable[r] {
+		return
+	}
+	c.inSendable[r] = true
+	c.sendable.push(r)
+	ring(c.bell)
+}
+
+// retry opens r again after a pause that grows with the refusals in a row.
+func (c *Client) retry(r *Recording, tries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	due := time.Now().Add(c.backoff(tries + 3))
+	c.retries = append(c.retries, lingering{r, due})
+	if len(c.retries) == 1 || due.Before(c.retryAt) {
+		c.retryAt = due
+		ring(c.keeping)
+	}
+}
+
+// backoff is a random pause that doubles with each try up to a bound.
+func (c *Client) backoff(tries int) time.Duration {
+	most := c.cfg.BackoffMin << min(tries, 20)
+	if most > c.cfg.BackoffMax || most <= 0 {
+		most = c.cfg.BackoffMax
+	}
+	return most/2 + rand.N(most/2+1)
+}
+
+// tell passes something that went wrong to OnError.
+func (c *Client) tell(session string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.complaints.len() >= maxComplaints {
+		c.unheard++
+		return
+	}
+	c.complaints.push(complaint{session, err})
+	ring(c.keeping)
+}
+
+// forget drops a recording that has ended.
+func (c *Client) forget(r *Recording) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recordings[r.id] == r {
+		delete(c.recordings, r.id)
+	}
+}
+
+// full tells whether the bound of all recordings together is passed, crowded
+// whether it is near.
+func (c *Client) full() bool    { return c.memory.Load() > int64(c.cfg.Memory) }
+func (c *Client) crowded() bool { return c.memory.Load() > int64(c.cfg.Memory)/4*3 }
+
+// keep cuts chunks whose linger has passed, opens refused sessions again and
+// calls OnError.
+func (c *Client) keep() {
+	for {
+		c.cutDue()
+		c.hearComplaints()
+		wait, stop := after(c.untilDue())
+		select {
+		case <-wait:
+		case <-c.keeping:
+		case <-c.ctx.Done():
+			stop()
+			c.hearComplaints()
+			return
+		}
+		stop()
+	}
+}
+
+// cutDue serves what is due now.
+func (c *Client) cutDue() {
+	now := time.Now()
+	for {
+		r := c.popDue(now)
+		if r == nil {
+			break
+		}
+		r.lingered()
+	}
+	c.openDue(now)
+}
+
+// openDue opens the refused sessions again whose pause is over.
+func (c *Client) openDue(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.retries) == 0 || c.retryAt.After(now) {
+		return
+	}
+	rest := c.retries[:0]
+	for _, l := range c.retries {
+		if !l.due.After(now) {
+			c.opens.push(l.r)
+			ring(c.bell)
+			continue
+		}
+		if len(rest) == 0 || l.due.Before(c.retryAt) {
+			c.retryAt = l.due
+		}
+		rest = append(rest, l)
+	}
+	clear(c.retries[len(rest):])
+	c.retries = rest
+}
+
+func (c *Client) popDue(now time.Time) *Recording {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lingering.len() == 0 || c.lingering.peek().due.After(now) {
+		return nil
+	}
+	l, _ := c.lingering.pop()
+	return l.r
+}
+
+// untilDue is the time until something is due; 0 for never.
+func (c *Client) untilDue() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var next time.Time
+	if c.lingering.len() > 0 {
+		next = c.lingering.peek().due
+	}
+	if len(c.retries) > 0 && (next.IsZero() || c.retryAt.Before(next)) {
+		next = c.retryAt
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return max(time.Until(next), time.Microsecond)
+}
+
+func (c *Client) hearComplaints() {
+	for {
+		c.mu.Lock()
+		x, ok := c.complaints.pop()
+		if !ok && c.unheard > 0 {
+			x, ok = complaint{err: fmt.Errorf("%d more errors were dropped", c.unheard)}, true
+			c.unheard = 0
+		}
+		c.mu.Unlock()
+		if !ok {
+			return
+		}
+		c.cfg.OnError(x.session, x.err)
+	}
+}
+
+// spoolSoon lets the spooler write what r has for it.
+func (c *Client) spoolSoon(r *Recording) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spools.push(r)
+	ring(c.writing)
+}
+
+// retire lets the spooler close a spool.
+func (c *Client) retire(s *spool, remove bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired.push(retired{s, remove})
+	ring(c.writing)
+}
+
+// spoolLoop writes spools until the client ends and nothing is left.
+func (c *Client) spoolLoop() {
+	for {
+		c.writeSpools()
+		select {
+		case <-c.writing:
+		case <-c.ctx.Done():
+			c.writeSpools()
+			return
+		}
+	}
+}
+
+func (c *Client) writeSpools() {
+	for {
+		c.mu.Lock()
+		r, ok := c.spools.pop()
+		c.mu.Unlock()
+		if !ok {
+			break
+		}
+		r.writeSpool()
+	}
+	for {
+		c.mu.Lock()
+		s, ok := c.retired.pop()
+		c.mu.Unlock()
+		if !ok {
+			return
+		}
+		if err := s.spool.retire(s.remove); err != nil {
+			c.tell(s.spool.id, fmt.Errorf("closing the spool: %w", err))
+		}
+	}
+}
+
+// spoolCache is how much of a spooled session stays in memory to be sent.
+const spoolCache = 256 << 10
+
+// writeSpool writes what was cut since the last time, without the lock.
+func (r *Recording) writeSpool() {
+	r.mu.Lock()
+	chunks, s := r.toSpool, r.spool
+	r.toSpool = nil
+	r.mu.Unlock()
+	if len(chunks) == 0 {
+		return
+	}
+	var b []byte
+	for _, c := range chunks {
+		b = append(b, c.data...)
+	}
+	at, err := s.append(b)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	if err != nil {
+		r.breakSpool(err)
+		return
+	}
+	for _, c := range chunks {
+		c.at, c.spooled = at, true
+		at += int64(c.size)
+		if r.memory > spoolCache {
+			r.drop(c)
+		}
+	}
+	r.client.ready(r)
+}
+
+// breakSpool goes on without writing the spool, in memory.
+func (r *Recording) breakSpool(err error) {
+	r.client.tell(r.id, fmt.Errorf("the spool cannot be written, recording goes on in memory: %w", err))
+	r.spool.broken = true
+	r.toSpool = nil
+	if r.trouble != nil && !temporary(r.trouble) {
+		r.end(r.trouble, false)
+		return
+	}
+	r.client.ready(r)
+}

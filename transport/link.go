@@ -1,0 +1,369 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	// writeSize is how much one write gathers at most; turnSize how much of
+	// it one session takes while others wait.
+	writeSize = 256 << 10
+	turnSize  = 64 << 10
+	// goodbyeTime bounds the wait for the daemon's closed frame after a drain.
+	goodbyeTime = 15 * time.Second
+)
+
+// link is one connection of a client. One goroutine sends, one receives.
+type link struct {
+	client *Client
+	c      carrier
+	r      *frameReader
+	ok     helloOK
+	since  time.Time
+	ended  chan struct{}
+	once   sync.Once
+	err    error // why it ended; set before ended is closed
+
+	mu       sync.Mutex
+	sessions []*Recording // by alias - 1
+	extra    []byte       // frames to send next
+	leaving  bool         // close is to be sent, and nothing after it
+	drained  bool
+}
+
+// greet says hello and waits for the answer.
+func (c *Client) greet(ctx context.Context, carrier carrier) (*link, error) {
+	l := &link{client: c, c: carrier, r: newFrameReader(carrier), ended: make(chan struct{}), since: time.Now()}
+	stop := context.AfterFunc(ctx, func() { carrier.End(CodeNone, "") })
+	defer stop()
+	err := l.hello()
+	if err != nil {
+		carrier.End(endCode(err), err.Error())
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	l.r.silence = c.cfg.DeadAfter
+	return l, nil
+}
+
+func (l *link) hello() error {
+	cfg := &l.client.cfg
+	h := hello{low: Version, high: Version, heartbeat: min(cfg.DeadAfter/3, MaxHeartbeat), token: cfg.Token, agent: cutText(cfg.Agent, MaxAgent)}
+	if len(h.token) > MaxToken {
+		return fmt.Errorf("a token of %d bytes, the most is %d", len(h.token), MaxToken)
+	}
+	if err := writeWithin(l.c, h.append(nil), cfg.DialTimeout); err != nil {
+		return err
+	}
+	l.r.silence = cfg.DialTimeout
+	typ, body, err := l.r.next()
+	switch {
+	case err != nil:
+		return err
+	case typ == typeRefused:
+		r, err := parseRefused(body)
+		if err != nil {
+			return err
+		}
+		return &r.refusal
+	case typ != typeHelloOK:
+		return &FrameError{Frame: frameName(typ), What: "the first frame must be hello-ok"}
+	}
+	l.ok, err = parseHelloOK(body)
+	if err == nil && l.ok.version != Version {
+		err = refuse(CodeVersion, "the daemon chose version %d, this client speaks %d", l.ok.version, Version)
+	}
+	return err
+}
+
+// endCode is the code to end a connection with after an error of the peer.
+func endCode(err error) Code {
+	var r *Refusal
+	switch {
+	case errors.Is(err, ErrFrame):
+		return CodeProtocol
+	case errors.As(err, &r):
+		return CodeNone
+	case silent(err):
+		return CodeSilent
+	}
+	return CodeNone
+}
+
+// end ends the link; the first reason counts.
+func (l *link) end(code Code, err error) {
+	l.once.Do(func() {
+		l.err = err
+		close(l.ended)
+		text := ""
+		if code != CodeNone && err != nil {
+			text = err.Error()
+		}
+		l.c.End(code, text)
+	})
+}
+
+// serve runs the link to its end and returns why it ended.
+func (l *link) serve() error {
+	var receiver sync.WaitGroup
+	receiver.Go(func() {
+		err := l.receive()
+		l.end(endCode(err), err)
+	})
+	if err := l.send(); err != nil {
+		l.end(endCode(err), err)
+	}
+	receiver.Wait()
+	return l.err
+}
+
+// say sends a frame behind what has been taken.
+func (l *link) say(frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.extra = append(l.extra, frame...)
+	ring(l.client.bell)
+}
+
+// leave sends close, and nothing after it.
+func (l *link) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leaving = true
+	ring(l.client.bell)
+}
+
+// send writes what the recordings have, gathered for the linger, and a sign
+// of life where there is nothing.
+func (l *link) send() error {
+	var buf []byte
+	for {
+		var last bool
+		buf, last = l.gather(buf[:0])
+		if len(buf) == 0 {
+			idle, ok := l.awaitWork()
+			if !ok {
+				return nil
+			}
+			if !idle {
+				continue
+			}
+			buf = appendFrame(buf, typeAlive)
+		}
+		if err := writeWithin(l.c, buf, l.client.cfg.WriteTimeout); err != nil {
+			return err
+		}
+		l.client.sent(len(buf))
+		if last {
+			return l.awaitClosed()
+		}
+	}
+}
+
+// awaitWork waits until there is something to send, or nothing was for the
+// daemon's heartbeat; not ok where the link has ended.
+func (l *link) awaitWork() (idle, ok bool) {
+	quiet, stop := after(l.ok.heartbeat)
+	defer stop()
+	select {
+	case <-l.client.bell:
+	case <-quiet:
+		return true, true
+	case <-l.ended:
+		return false, false
+	}
+	linger, stop := after(l.client.cfg.WriteLinger)
+	defer stop()
+	select {
+	case <-linger:
+		return false, true
+	case <-l.ended:
+		return false, false
+	}
+}
+
+// awaitClosed waits for the daemon's last frame.
+func (l *link) awaitClosed() error {
+	wait, stop := after(goodbyeTime)
+	defer stop()
+	select {
+	case <-l.ended:
+		return nil
+	case <-wait:
+		return refuse(CodeSilent, "the daemon did not confirm the end within %v", goodbyeTime)
+	}
+}
+
+// gather takes what may go now; last is set with the close frame.
+func (l *link) gather(buf []byte) (out []byte, last bool) {
+	l.mu.Lock()
+	buf = append(buf, l.extra...)
+	l.extra = nil
+	leaving := l.leaving
+	l.mu.Unlock()
+	if leaving {
+		return appendFrame(buf, typeClose), true
+	}
+	buf = l.gatherOpens(buf)
+	for len(buf) < writeSize {
+		r := l.client.popSendable()
+		if r == nil {
+			break
+		}
+		var more bool
+		buf, more = r.take(l, buf, min(len(buf)+turnSize, writeSize))
+		if more {
+			l.client.ready(r)
+		}
+	}
+	return buf, false
+}
+
+func (l *link) gatherOpens(buf []byte) []byte {
+	for len(buf) < writeSize {
+		r := l.client.popOpen()
+		if r == nil {
+			break
+		}
+		l.mu.Lock()
+		alias := uint64(len(l.sessions)) + 1
+		l.sessions = append(l.sessions, r)
+		l.mu.Unlock()
+		// A recording that has ended meanwhile leaves a hole in the aliases.
+		buf, _ = r.beginOpen(l, alias, buf)
+	}
+	return buf
+}
+
+// receive takes the daemon's frames until the link ends. It returns nil
+// after the daemon's last frame.
+func (l *link) receive() error {
+	var acks []ack
+	for {
+		typ, body, err := l.r.next()
+		if err != nil {
+			return l.readError(err)
+		}
+		if typ == typeAck {
+			if acks, err = parseAcks(acks[:0], body); err == nil {
+				err = l.acked(acks)
+			}
+		} else if typ == typeClosed {
+			return l.closed(body)
+		} else {
+			err = l.receiveOther(typ, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *link) readError(err error) error {
+	switch {
+	case silent(err):
+		return fmt.Errorf("the daemon was silent for %v: %w", l.client.cfg.DeadAfter, err)
+	case errors.Is(err, io.EOF):
+		return errors.New("the daemon closed the connection")
+	}
+	return err
+}
+
+func (l *link) closed(body []byte) error {
+	if err := parseEmpty(typeClosed, body); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.leaving {
+		return &FrameError{Frame: frameName(typeClosed), What: "it answers no close"}
+	}
+	if l.drained {
+		return refuse(CodeDraining, "the daemon is shutting down")
+	}
+	return nil
+}
+
+func (l *link) acked(acks []ack) error {
+	for i := range acks {
+		r, err := l.session(typeAck, acks[i].alias)
+		if err != nil {
+			return err
+		}
+		if err := r.acked(l, &acks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *link) receiveOther(typ byte, body []byte) error {
+	switch typ {
+	case typeOpened:
+		o, err := parseOpened(body)
+		return l.forSession(typ, o.alias, err, func(r *Recording) error { return r.opened(l, &o) })
+	case typeWindow:
+		w, err := parseWindow(body)
+		return l.forSession(typ, w.alias, err, func(r *Recording) error { r.windowed(l, w.bytes); return nil })
+	case typeSealed:
+		s, err := parseSealed(body)
+		return l.forSession(typ, s.alias, err, func(r *Recording) error { r.sealedAs(l, &s); return nil })
+	case typeRefused:
+		return l.receiveRefused(body)
+	case typeDrain:
+		_, err := parseDrain(body)
+		if err == nil {
+			l.drain()
+		}
+		return err
+	case typeAlive:
+		return parseEmpty(typ, body)
+	}
+	if typ >= frameOptional {
+		return nil
+	}
+	return &FrameError{Frame: frameName(typ), What: "a daemon must not send it here"}
+}
+
+func (l *link) receiveRefused(body []byte) error {
+	f, err := parseRefused(body)
+	if err == nil && f.alias == 0 {
+		return &f.refusal
+	}
+	return l.forSession(typeRefused, f.alias, err, func(r *Recording) error { r.refused(l, &f.refusal); return nil })
+}
+
+// drain leaves a daemon that is about to end.
+func (l *link) drain() {
+	l.mu.Lock()
+	l.drained = true
+	l.mu.Unlock()
+	l.leave()
+}
+
+func (l *link) forSession(typ byte, alias uint64, err error, do func(*Recording) error) error {
+	if err != nil {
+		return err
+	}
+	r, err := l.session(typ, alias)
+	if err != nil {
+		return err
+	}
+	return do(r)
+}
+
+func (l *link) session(typ byte, alias uint64) (*Recording, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if alias == 0 || alias > uint64(len(l.sessions)) {
+		return nil, &FrameError{Frame: frameName(typ), What: fmt.Sprintf("alias %d was never opened", alias)}
+	}
+	return l.sessions[alias-1], nil
+}

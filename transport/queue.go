@@ -1,0 +1,91 @@
+package transport
+
+// chunk is one framed chunk of a session's stream, kept until it is durable.
+type chunk struct {
+	// data is nil where only the spool holds the chunk.
+	data []byte
+	size int
+	// spooled is set once the spool holds the chunk, at offset at.
+	spooled bool
+	at      int64
+}
+
+// queue keeps the chunks of a session that are not durable, in the order of
+// their sequence numbers. It is the whole state of resending, and knows no
+// network, no clock and no lock.
+type queue struct {
+	first  uint64 // the sequence number of chunks[0]
+	chunks []*chunk
+	sent   int   // chunks[:sent] have been sent, or received earlier
+	total  int64 // bytes of all
+	flying int64 // bytes of chunks[:sent]
+	window int64 // the most bytes that may fly
+}
+
+func newQueue() queue { return queue{first: 1} }
+
+// next is the sequence number that the next chunk gets.
+func (q *queue) next() uint64 { return q.first + uint64(len(q.chunks)) }
+
+// push adds a chunk with the next sequence number.
+func (q *queue) push(c *chunk) {
+	q.chunks = append(q.chunks, c)
+	q.total += int64(c.size)
+}
+
+// unsent is the chunk to send next; nil where all are sent.
+func (q *queue) unsent() *chunk {
+	if q.sent == len(q.chunks) {
+		return nil
+	}
+	return q.chunks[q.sent]
+}
+
+// allows tells whether the window lets so many bytes go: one chunk always
+// may.
+func (q *queue) allows(size int) bool {
+	return q.flying == 0 || q.flying+int64(size) <= q.window
+}
+
+// markSent counts the next chunk as sent.
+func (q *queue) markSent() {
+	q.flying += int64(q.chunks[q.sent].size)
+	q.sent++
+}
+
+// settle drops what is durable, up to seq, and gives it to each. It returns
+// false where seq was never sent.
+func (q *queue) settle(seq uint64, each func(*chunk)) bool {
+	if seq < q.first {
+		return true
+	}
+	n := seq - q.first + 1
+	if n > uint64(q.sent) {
+		return false
+	}
+	for i, c := range q.chunks[:n] {
+		q.total -= int64(c.size)
+		q.flying -= int64(c.size)
+		each(c)
+		q.chunks[i] = nil
+	}
+	q.chunks = q.chunks[n:]
+	q.sent -= int(n)
+	q.first = seq + 1
+	return true
+}
+
+// resume continues behind the last chunk that was received: what follows is
+// sent again. It returns false where received is not in the queue: it is
+// above all that was cut, or below what was dropped as durable.
+func (q *queue) resume(received uint64) bool {
+	if received+1 < q.first || received+1 > q.next() {
+		return false
+	}
+	q.sent = int(received + 1 - q.first)
+	q.flying = 0
+	for _, c := range q.chunks[:q.sent] {
+		q.flying += int64(c.size)
+	}
+	return true
+}

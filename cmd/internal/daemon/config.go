@@ -1,0 +1,258 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/pflag"
+
+	"reprise/format"
+)
+
+// Config holds every key of the configuration. A key stands in the file under
+// its toml name, is the flag of that name with dashes, and the environment
+// variable REPRISE_ with capitals; flag goes over environment over file over
+// default. configs/reprised.toml explains each key. A reload takes those
+// tagged live into use, a change of any other needs a restart.
+type Config struct {
+	Data                 string   `toml:"data" help:"folder of everything that is kept"`
+	Listen               string   `toml:"listen" help:"QUIC address for recording"`
+	AllowUnauthenticated bool     `toml:"allow_unauthenticated" help:"listen off loopback although anyone who reaches the address may record"`
+	HTTP                 string   `toml:"http" help:"HTTP address for metrics, health and the listing; empty switches it off"`
+	TLSCert              string   `toml:"tls_cert" help:"certificate file (PEM); empty: a self-signed one is kept in the data folder"`
+	TLSKey               string   `toml:"tls_key" help:"key file (PEM) of tls_cert"`
+	LogFormat            string   `toml:"log_format" help:"text or json"`
+	LogLevel             string   `toml:"log_level" live:"yes" help:"debug, info, warn or error"`
+	FlushInterval        Duration `toml:"flush_interval" help:"how long a flush gathers chunks before its one sync"`
+	AckInterval          Duration `toml:"ack_interval" help:"how long acknowledgements are gathered"`
+	SegmentBytes         Size     `toml:"segment_bytes" help:"size of one journal segment; 0: 32MiB, or less on a small disk"`
+	Segments             int      `toml:"segments" help:"number of journal segments"`
+	MaxSegments          int      `toml:"max_segments" help:"number of segments that the journal may grow to while session files cannot be written"`
+	CheckpointInterval   Duration `toml:"checkpoint_interval" help:"longest time between two checkpoints"`
+	FileInterval         Duration `toml:"file_interval" help:"how far session files may lag behind the journal"`
+	TailBytes            Size     `toml:"tail_bytes" help:"bytes of a session that may wait in memory for its file"`
+	ResumeTimeout        Duration `toml:"resume_timeout" help:"how long a detached session waits for its producer"`
+	ReopenWindow         Duration `toml:"reopen_window" help:"how long an unfinished session may be reopened by its producer; 0: never"`
+	SessionWindow        Size     `toml:"session_window" help:"bytes of one session that may wait to become durable"`
+	MaxPending           Size     `toml:"max_pending" help:"bytes that all sessions together may hold in memory"`
+	MaxSessions          int      `toml:"max_sessions" help:"most sessions at once"`
+	MaxConnections       int      `toml:"max_connections" help:"most connections at once"`
+	MinFree              Size     `toml:"min_free" help:"free bytes of the disk below which new sessions are refused; 0: the size of a journal segment"`
+	DrainTimeout         Duration `toml:"drain_timeout" live:"yes" help:"how long SIGTERM waits for clients and disk before it ends"`
+}
+
+// Default is the configuration without a file, a flag or a variable.
+func Default() Config {
+	return Config{
+		Data: "./reprise-data", Listen: "127.0.0.1:4433", HTTP: "127.0.0.1:8433",
+		LogFormat: "text", LogLevel: "info",
+		FlushInterval: Duration{2 * time.Millisecond}, AckInterval: Duration{2 * time.Millisecond},
+		Segments: 4, MaxSegments: 16, CheckpointInterval: Duration{30 * time.Second}, FileInterval: Duration{2 * time.Second}, TailBytes: 64 << 10,
+		ResumeTimeout: Duration{5 * time.Minute}, ReopenWindow: Duration{24 * time.Hour},
+		SessionWindow: 1 << 20, MaxPending: 256 << 20, MaxSessions: 20_000, MaxConnections: 4096,
+		DrainTimeout: Duration{30 * time.Second},
+	}
+}
+
+// Flags registers a flag for every key on fs.
+func (c *Config) Flags(fs *pflag.FlagSet) {
+	c.eachKey(func(name, help string, field reflect.Value) {
+		flag := strings.ReplaceAll(name, "_", "-")
+		switch p := field.Addr().Interface().(type) {
+		case *string:
+			fs.StringVar(p, flag, *p, help)
+		case *bool:
+			fs.BoolVar(p, flag, *p, help)
+		case *int:
+			fs.IntVar(p, flag, *p, help)
+		case pflag.Value:
+			fs.Var(p, flag, help)
+		}
+	})
+}
+
+func (c *Config) eachKey(each func(name, help string, field reflect.Value)) {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		each(tag.Get("toml"), tag.Get("help"), v.Field(i))
+	}
+}
+
+// take takes the live keys of next, and names the others that differ.
+func (c *Config) take(next *Config) (restart []string) {
+	now, then := reflect.ValueOf(c).Elem(), reflect.ValueOf(next).Elem()
+	for i := range now.NumField() {
+		tag := now.Type().Field(i).Tag
+		switch {
+		case tag.Get("live") != "":
+			now.Field(i).Set(then.Field(i))
+		case !now.Field(i).Equal(then.Field(i)):
+			restart = append(restart, tag.Get("toml"))
+		}
+	}
+	return restart
+}
+
+// Load fills c from the file (if path is not empty), then the environment,
+// then the flags of fs that were given, and checks the result.
+func (c *Config) Load(path string, env func(string) (string, bool), fs *pflag.FlagSet) error {
+	given := map[string]string{}
+	fs.Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	*c = Default()
+	if path != "" {
+		if err := c.loadFile(path); err != nil {
+			return err
+		}
+	}
+	if err := c.loadEnv(env, fs); err != nil {
+		return err
+	}
+	for name, value := range given {
+		if err := fs.Set(name, value); err != nil {
+			return err
+		}
+	}
+	return c.Validate()
+}
+
+// loadFile reads a TOML file; an unknown key is an error with its line.
+func (c *Config) loadFile(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	if len(b) == 0 {
+		// More likely a file that is just being written than a wish.
+		return fmt.Errorf("configuration: %s is empty: write a key or a comment into it, or name no file", path)
+	}
+	d := toml.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	err = d.Decode(c)
+	var unknown *toml.StrictMissingError
+	var bad *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		line, _ := unknown.Errors[0].Position()
+		return fmt.Errorf("configuration: %s, line %d: unknown key %q", path, line, strings.Join(unknown.Errors[0].Key(), "."))
+	case errors.As(err, &bad):
+		line, _ := bad.Position()
+		return fmt.Errorf("configuration: %s, line %d: %s", path, line, strings.TrimPrefix(bad.Error(), "toml: "))
+	case err != nil:
+		return fmt.Errorf("configuration: %s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Config) loadEnv(env func(string) (string, bool), fs *pflag.FlagSet) error {
+	var failed error
+	c.eachKey(func(name, _ string, _ reflect.Value) {
+		variable := "REPRISE_" + strings.ToUpper(name)
+		value, ok := env(variable)
+		if !ok || failed != nil {
+			return
+		}
+		if err := fs.Set(strings.ReplaceAll(name, "_", "-"), value); err != nil {
+			failed = fmt.Errorf("configuration: environment variable %s: %w", variable, err)
+		}
+	})
+	return failed
+}
+
+// Validate checks what single values cannot: ranges and what goes together.
+// The error names the key.
+func (c *Config) Validate() error {
+	switch c.LogFormat {
+	case "text", "json":
+	default:
+		return keyError("log_format", "%q: use text or json", c.LogFormat)
+	}
+	if _, err := c.level(); err != nil {
+		return keyError("log_level", "%q: use debug, info, warn or error", c.LogLevel)
+	}
+	if c.Data == "" {
+		return keyError("data", "is empty: name a folder")
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return keyError("tls_cert", "and tls_key go together: give both or neither")
+	}
+	if err := c.validateNumbers(); err != nil {
+		return err
+	}
+	if c.HTTP != "" {
+		if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
+			return keyError("http", "%q is not HOST:PORT", c.HTTP)
+		}
+	}
+	return c.validateListen()
+}
+
+// minPending lets a chunk of any size in as soon as the recorder has room for
+// one: it says so while that much is free, and no less than half of all.
+const minPending = 2 * format.MaxBody
+
+// minSegment is the smallest journal segment, segmentUnit what its size is a
+// multiple of.
+const (
+	minSegment  = 64 << 10
+	segmentUnit = 4096
+)
+
+func (c *Config) validateNumbers() error {
+	for _, n := range [...]struct {
+		key   string
+		value int64
+	}{
+		{"flush_interval", int64(c.FlushInterval.Duration)}, {"ack_interval", int64(c.AckInterval.Duration)},
+		{"checkpoint_interval", int64(c.CheckpointInterval.Duration)}, {"file_interval", int64(c.FileInterval.Duration)},
+		{"tail_bytes", int64(c.TailBytes)}, {"resume_timeout", int64(c.ResumeTimeout.Duration)}, {"session_window", int64(c.SessionWindow)},
+		{"max_sessions", int64(c.MaxSessions)}, {"max_connections", int64(c.MaxConnections)}, {"drain_timeout", int64(c.DrainTimeout.Duration)},
+	} {
+		if n.value <= 0 {
+			return keyError(n.key, "must be above 0")
+		}
+	}
+	switch {
+	case c.SegmentBytes != 0 && (c.SegmentBytes < minSegment || c.SegmentBytes%segmentUnit != 0):
+		return keyError("segment_bytes", "is %v: use a multiple of %d of at least %v, or 0", c.SegmentBytes, segmentUnit, Size(minSegment))
+	case c.Segments < 2:
+		return keyError("segments", "is %d: use at least 2, one is written while another is freed", c.Segments)
+	case c.MaxSegments < c.Segments:
+		return keyError("max_segments", "is %d: use at least segments, which is %d", c.MaxSegments, c.Segments)
+	case c.MaxPending < minPending || c.MaxPending < c.SessionWindow:
+		return keyError("max_pending", "is %v: use at least %v, and no less than session_window", c.MaxPending, Size(minPending))
+	case c.MinFree < 0:
+		return keyError("min_free", "must not be negative")
+	}
+	return nil
+}
+
+func (c *Config) validateListen() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return keyError("listen", "%q is not HOST:PORT", c.Listen)
+	}
+	ip := net.ParseIP(host)
+	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
+	if !loopback && !c.AllowUnauthenticated {
+		return keyError("listen", "%q is not a loopback address, and anyone who reaches it could record: guard the network, and then set allow_unauthenticated (--allow-unauthenticated, REPRISE_ALLOW_UNAUTHENTICATED=true)", c.Listen)
+	}
+	return nil
+}
+
+func keyError(key, text string, args ...any) error {
+	return fmt.Errorf("configuration: %s %s", key, fmt.Sprintf(text, args...))
+}
+
+func (c *Config) level() (level slog.Level, err error) {
+	err = level.UnmarshalText([]byte(c.LogLevel))
+	return level, err
+}

@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Exit codes. Scripts rely on them: they must not change.
+const (
+	exitOK       = 0
+	exitUsage    = 2
+	exitNotTried = 3
+)
+
+const help = `reprised records matches of deterministic games: game servers stream them over
+QUIC, and are told which tick is safe on disk.
+
+Usage:
+  reprised [--config FILE] [flags]
+
+With no configuration at all it runs: data in ./reprise-data, QUIC on
+127.0.0.1:4433, HTTP on 127.0.0.1:8433, and a self-signed certificate whose
+fingerprint it prints and keeps in DATA/tls/fingerprint. It prints one line when
+it accepts sessions. SIGTERM drains and ends with 0, a second one ends at once;
+SIGHUP takes a renewed certificate and some keys into use.
+
+Every flag is also a key of the configuration file and an environment variable:
+--session-window is session_window and REPRISE_SESSION_WINDOW. A flag goes over
+the environment, the environment over the file.
+
+Examples:
+  reprised
+  reprised --data /var/lib/reprise --config /etc/reprise/reprised.toml
+  reprised --health
+
+Exit codes: 0 drained, or healthy; 2 usage or configuration; 3 could not be done.
+
+Flags:
+`
+
+// Main runs the daemon until it is told to stop, and returns its exit code.
+func Main(args []string, stdout, stderr io.Writer) int {
+	cfg, health, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "reprised: %v\n", err)
+		return exitUsage
+	case health:
+		err = checkHealth(cfg.HTTP)
+	default:
+		err = serve(cfg, func() (Config, error) { return reparse(args) }, stdout, stderr)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "reprised: %v\n", err)
+		return exitNotTried
+	}
+	return exitOK
+}
+
+func parse(args []string, stdout io.Writer) (cfg Config, health bool, err error) {
+	cfg = Default()
+	fs := pflag.NewFlagSet("reprised", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.Usage = func() { fmt.Fprint(stdout, help+fs.FlagUsages()) }
+	config := fs.String("config", "", "configuration file (TOML); see configs/reprised.toml")
+	fs.BoolVar(&health, "health", false, "ask the daemon at --http whether it is ready, and end with 0 if so")
+	cfg.Flags(fs)
+	if err := fs.Parse(args); err != nil {
+		return cfg, false, err
+	}
+	if fs.NArg() > 0 {
+		return cfg, false, fmt.Errorf("unknown argument %q: everything is a flag, see --help", fs.Arg(0))
+	}
+	return cfg, health, cfg.Load(*config, os.LookupEnv, fs)
+}
+
+// reparse reads the configuration again, under the flags of the start.
+func reparse(args []string) (Config, error) {
+	cfg, _, err := parse(args, io.Discard)
+	return cfg, err
+}
+
+func serve(cfg Config, load func() (Config, error), stdout, stderr io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals...)
+	defer stop()
+	// Once the first signal drains, a second one ends the process at once.
+	defer context.AfterFunc(ctx, stop)()
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, reloadSignals...)
+	defer signal.Stop(reload)
+	// Whoever reads the log may go away.
+	signal.Ignore(ignoredSignals...)
+	d := New(cfg, stderr)
+	if err := d.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, d.Ready())
+	return d.Run(ctx, reload, load)
+}
+
+// checkHealth asks a running daemon whether it is ready.
+func checkHealth(addr string) error {
+	if addr == "" {
+		return errors.New("--health needs the daemon's HTTP address: --http")
+	}
+	client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + reachable(addr) + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	return errors.Join(fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(b))), err)
+}
+
+const healthTimeout = 3 * time.Second
+
+// reachable is where to ask a daemon that listens on addr: one that listens
+// on every address is on loopback, too.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	switch {
+	case err != nil || host != "" && !ip.IsUnspecified():
+		return addr
+	case host != "" && ip.To4() == nil:
+		return net.JoinHostPort("::1", port)
+	}
+	return net.JoinHostPort("127.0.0.1", port)
+}

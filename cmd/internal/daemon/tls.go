@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"reprise/transport"
+)
+
+// Files of the folder tls of the data folder, beside the self-signed
+// certificate. They must not change.
+const (
+	tlsFolder = "tls"
+	// fingerprintName holds the fingerprint of the certificate in use, for
+	// clients to pin.
+	fingerprintName = "fingerprint"
+	// resetKeyName holds the key by which a daemon that was restarted tells
+	// clients that their old connections are gone.
+	resetKeyName = "reset-key"
+)
+
+func (d *Daemon) tlsFile(name string) string { return filepath.Join(d.cfg.Data, tlsFolder, name) }
+
+// openPair loads the certificate, or makes one, and writes its fingerprint
+// beside the data.
+func (d *Daemon) openPair() (err error) {
+	folder := filepath.Join(d.cfg.Data, tlsFolder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	if d.cfg.TLSCert != "" {
+		d.pair, err = transport.LoadKeypair(d.cfg.TLSCert, d.cfg.TLSKey)
+	} else {
+		d.pair, err = transport.SelfSigned(folder)
+	}
+	if err != nil {
+		return err
+	}
+	return d.writeFingerprint()
+}
+
+func (d *Daemon) writeFingerprint() error {
+	return writeWhole(d.tlsFile(fingerprintName), d.pair.Fingerprint().String()+"\n", 0o644)
+}
+
+// reload takes what can be taken into use without a restart: the certificate,
+// and the live keys of the configuration. Where either is bad, neither.
+func (d *Daemon) reload(load func() (Config, error)) {
+	next, err := load()
+	if err == nil {
+		err = d.pair.Reload()
+	}
+	if err != nil {
+		d.log.Error("reload refused, all stays as it was", "error", err)
+		return
+	}
+	restart := d.cfg.take(&next)
+	d.setLevel()
+	if err := d.writeFingerprint(); err != nil {
+		d.log.Error("the certificate is in use, but clients do not find its fingerprint", "error", err)
+	}
+	if len(restart) > 0 {
+		d.log.Warn("reloaded, but some changed keys need a restart", "keys", strings.Join(restart, ", "), "fingerprint", d.pair.Fingerprint())
+		return
+	}
+	d.log.Info("reloaded", "fingerprint", d.pair.Fingerprint())
+}
+
+// resetKey reads the reset key, or makes one. One that cannot be read as such
+// is replaced: clients then only take longer to notice the restart.
+func resetKey(path string) (*[32]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if key, err := hex.DecodeString(strings.TrimSpace(string(b))); err == nil && len(key) == resetKeyBytes {
+		return (*[resetKeyBytes]byte)(key), nil
+	}
+	var key [resetKeyBytes]byte
+	rand.Read(key[:])
+	return &key, writeWhole(path, hex.EncodeToString(key[:])+"\n", 0o600)
+}
+
+const resetKeyBytes = 32
+
+// writeWhole makes a file appear with all its bytes, or leaves the one that
+// is there.
+func writeWhole(path, text string, mode fs.FileMode) error {
+	name := path + ".new"
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return os.Rename(name, path)
+}

@@ -1,0 +1,236 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Folders and files of the data folder. They must not change.
+const (
+	journalFolder    = "journal"
+	liveFolder       = "live"
+	sealedFolder     = "sealed"
+	unfinishedFolder = "unfinished"
+
+	ledgerName     = "ledger"
+	lockName       = "lock"
+	checkpointName = "checkpoint"
+)
+
+// allFolders are those that hold session files.
+var allFolders = [...]string{liveFolder, sealedFolder, unfinishedFolder}
+
+// fileQueue holds the sessions whose files lack durable bytes: those that
+// can wait, and those whose tail is full.
+type fileQueue struct {
+	wake chan struct{}
+
+	mu            sync.Mutex
+	waiting, full []*recording
+	hurried       bool
+}
+
+func newFileQueue() fileQueue { return fileQueue{wake: make(chan struct{}, 1)} }
+
+// add queues a session; recording.wantsFile sees to it that it is in each
+// list once.
+func (q *fileQueue) add(s *recording, want fileWish) {
+	if want == wishNothing {
+		return
+	}
+	q.mu.Lock()
+	if want == wishSoon {
+		q.waiting = append(q.waiting, s)
+	} else {
+		q.full = append(q.full, s)
+	}
+	q.mu.Unlock()
+	if want == wishNow {
+		q.signal()
+	}
+}
+
+func (q *fileQueue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hurry has all files written without waiting.
+func (q *fileQueue) hurry() {
+	q.mu.Lock()
+	q.hurried = true
+	q.mu.Unlock()
+	q.signal()
+}
+
+// take removes the sessions with a full tail, and with all the others too.
+func (q *fileQueue) take(all bool) []*recording {
+	q.mu.Lock()
+	due := q.full
+	q.full = nil
+	var waited []*recording
+	if all || q.hurried {
+		q.hurried = false
+		waited, q.waiting = q.waiting, nil
+	}
+	q.mu.Unlock()
+	for _, s := range due {
+		s.mu.Lock()
+		s.inFull = false
+		s.mu.Unlock()
+	}
+	for _, s := range waited {
+		s.mu.Lock()
+		s.inWaiting = false
+		s.mu.Unlock()
+	}
+	return append(due, waited...)
+}
+
+// fileWish says when a session's file wants to be written.
+type fileWish int
+
+const (
+	wishNothing fileWish = iota
+	wishSoon
+	wishNow
+)
+
+// wantsFile tells what to queue the session for. The caller holds mu.
+func (s *recording) wantsFile() fileWish {
+	lacks := s.durable - s.written
+	switch {
+	case lacks >= s.r.cfg.TailBytes && !s.inFull:
+		s.inFull = true
+		return wishNow
+	case (lacks > 0 || s.misplaced) && !s.inWaiting && !s.inFull:
+		s.inWaiting = true
+		return wishSoon
+	}
+	return wishNothing
+}
+
+// fileLoop has the files written: every session at most once in
+// Config.FileInterval unless its tail is full.
+func (r *Recorder) fileLoop() {
+	tick := time.NewTicker(r.cfg.FileInterval)
+	defer tick.Stop()
+	for {
+		all := false
+		select {
+		case <-tick.C:
+			all = true
+		case <-r.files.wake:
+		case <-r.stop:
+			return
+		}
+		for _, s := range r.files.take(all) {
+			select {
+			case r.writing <- s:
+			case <-r.stop:
+				return
+			}
+		}
+	}
+}
+
+// writeLoop is one of those who write files. One that is held up by a file
+// holds up nobody else.
+func (r *Recorder) writeLoop() {
+	for {
+		select {
+		case s := <-r.writing:
+			if err := r.writeFile(s); err != nil {
+				// The checkpoint tries again, and says when it is over.
+				r.troubles.report(troubleFiles, err)
+				r.wantCheckpoint()
+			}
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// errSyncedAway is returned for a write that a failed sync may have undone.
+var errSyncedAway = errors.New("a sync failed during the write")
+
+// writeFile writes what is durable to the session's file, without a sync.
+// It may be called at any time, and does nothing where nothing is to do.
+func (r *Recorder) writeFile(s *recording) error {
+	s.fileMu.Lock()
+	defer s.fileMu.Unlock()
+	s.mu.Lock()
+	b := s.pending[:s.durable-s.written]
+	at, steps, misplaced := s.written, s.safe.totals.Steps, s.misplaced && !s.cut
+	s.mu.Unlock()
+	if len(b) == 0 && !misplaced {
+		return nil
+	}
+	failures := r.syncs.failures.Load()
+	if misplaced {
+		if err := r.replace(s, at); err != nil {
+			return fmt.Errorf("going on with %s: %w", s.file(), err)
+		}
+	}
+	if err := r.writeAt(s, b, at); err != nil {
+		return fmt.Errorf("writing %s: %w", s.file(), err)
+	}
+	// In the set first: whoever finds the bytes written finds them there.
+	r.syncs.add(s)
+	if r.syncs.failures.Load() != failures {
+		return errSyncedAway
+	}
+	s.dropWritten(len(b), steps, misplaced)
+	return nil
+}
+
+// writeAt writes b at its place. A write that fails half-way is taken back,
+// so that the file ends with a whole chunk.
+func (r *Recorder) writeAt(s *recording, b []byte, at int64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	f, err := r.fs.OpenFile(r.path(s), true)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(b, at); err != nil {
+		err = errors.Join(err, f.Truncate(at))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// replace brings the file of a session that goes on back to the live
+// folder, and cuts what is behind its chunks.
+func (r *Recorder) replace(s *recording, size int64) error {
+	if err := r.move(s, liveFolder); err != nil {
+		return err
+	}
+	f, err := r.fs.OpenFile(r.path(s), false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Close())
+}
+
+// move brings the session's file to a folder. The caller holds fileMu.
+func (r *Recorder) move(s *recording, folder string) error {
+	if s.folder == folder {
+		return nil
+	}
+	if err := r.fs.Rename(r.path(s), filepath.Join(r.cfg.Dir, folder, s.file())); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.folder = folder
+	return nil
+}
+
+// path is where the session's file is. The caller holds fileMu or mu.
+func (r *Recorder) path(s *recording) string { return filepath.Join(r.cfg.Dir, s.folder, s.file()) }

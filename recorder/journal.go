@@ -1,0 +1,336 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+)
+
+// journal is the write-ahead log of all sessions together. Batches of
+// records are added and committed by one goroutine; the checkpoint frees
+// segments from another.
+type journal struct {
+	fs       FS
+	dir      string
+	newBytes int64 // size of new segments
+	most     int
+	number   int // of the next new segment file
+
+	// The writer's own.
+	epoch uint64 // of the last header written
+	next  uint64 // sequence number of the next record
+	first uint64 // and of the open batch's first one
+	buf   []byte // of the open batch, not yet written
+	dirty bool   // something of the open batch is written or in buf
+
+	mu     sync.Mutex
+	cur    *segment
+	closed []*segment // hold records that session files may lack
+	free   []*segment
+	// committed is the sequence number behind the last durable record. Of
+	// those before settled the sessions know, too.
+	committed, settled uint64
+	written            int64 // bytes committed since the last checkpoint
+
+	checkpoint *checkpointFile
+}
+
+const (
+	// writePiece is how much is written at once.
+	writePiece = 1 << 20
+	// runShift: an epoch is the number of the recorder's run, and in the low
+	// half the number of the segment use within it.
+	runShift = 32
+)
+
+// errJournalFull is returned where every segment holds records that session
+// files still lack, and there may be no more segments. Nothing is
+// acknowledged until a checkpoint frees one.
+var errJournalFull = errors.New("the journal is full: session files cannot be written fast enough, or not at all")
+
+// start takes over the segments of a journal that was recovered, makes the
+// missing ones, and begins a new run behind sequence number next.
+func (j *journal) start(segs []*segment, next uint64, want int) error {
+	run := j.checkpoint.run
+	for _, s := range segs {
+		run = max(run, s.epoch>>runShift)
+	}
+	j.free = segs
+	for len(j.free) < want {
+		s, err := j.grow()
+		if err != nil {
+			return err
+		}
+		j.free = append(j.free, s)
+	}
+	j.next, j.first, j.committed, j.settled = next, next, next, next
+	j.epoch = (run + 1) << runShift
+	// From here on nothing of an earlier run is replayed.
+	return j.checkpoint.write(run+1, next)
+}
+
+func (j *journal) grow() (*segment, error) {
+	s, err := newSegment(j.fs, j.dir, segmentName(j.number), j.newBytes)
+	if err == nil {
+		j.number++
+	}
+	return s, err
+}
+
+// take finds a segment to write next.
+func (j *journal) take() (*segment, error) {
+	if s := j.takeFree(); s != nil {
+		return s, nil
+	}
+	if all, _ := j.segments(); all >= j.most {
+		return nil, errJournalFull
+	}
+	// Session files need what is left more than the journal does.
+	if free, err := j.fs.Free(); err != nil || free < spareSegments*j.newBytes {
+		return nil, errors.Join(errJournalFull, err)
+	}
+	return j.grow()
+}
+
+// spareSegments is how many segments must fit on the disk for the journal to
+// grow by one.
+const spareSegments = 4
+
+func (j *journal) takeFree() *segment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.free) == 0 {
+		return nil
+	}
+	s := j.free[0]
+	j.free = j.free[1:]
+	return s
+}
+
+// room is the most bytes that a record in the present segment can hold.
+func (j *journal) room() int64 {
+	if j.cur == nil {
+		return -1
+	}
+	return j.cur.size - j.cur.at - int64(len(j.buf)) - recordHeader
+}
+
+// fresh tells whether the present segment holds nothing but its header.
+func (j *journal) fresh() bool { return j.cur != nil && j.cur.at+int64(len(j.buf)) == pageSize }
+
+// add puts a record into the open batch. One that no segment can hold is
+// split. After an error the whole batch has to be given up.
+func (j *journal) add(r record) error {
+	rest := r.bytes
+	for {
+		room := j.room()
+		switch {
+		case int64(len(rest)) <= room:
+			r.bytes = rest
+			return j.put(r)
+		case !j.fresh():
+			if err := j.rotate(); err != nil {
+				return err
+			}
+		default:
+			piece := r
+			piece.bytes, piece.flags = rest[:room], r.flags|flagMore
+			if err := j.put(piece); err != nil {
+				return err
+			}
+			rest = rest[room:]
+			r.offset += room
+		}
+	}
+}
+
+func (j *journal) put(r record) error {
+	r.epoch, r.sequence = j.cur.epoch, j.next
+	j.buf = appendRecord(j.buf, &r)
+	j.next++
+	j.dirty = true
+	if len(j.buf) >= writePiece {
+		return j.write()
+	}
+	return nil
+}
+
+// write hands the buffered bytes to the disk, without a sync.
+func (j *journal) write() error {
+	if _, err := j.cur.file.WriteAt(j.buf, j.cur.at); err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	j.cur.at += int64(len(j.buf))
+	j.buf = j.buf[:0]
+	return nil
+}
+
+// rotate goes on in another segment. What the open batch has in the old one
+// is made durable first.
+func (j *journal) rotate() error {
+	if j.cur != nil && j.dirty {
+		if err := errors.Join(j.write(), j.sync()); err != nil {
+			return err
+		}
+	}
+	s, err := j.take()
+	if err != nil {
+		return err
+	}
+	j.epoch++
+	s.epoch, s.first, s.end, s.at, s.acked = j.epoch, j.next, 0, 0, false
+	j.buf = appendSegmentHeader(j.buf[:0], s.epoch, s.first)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.cur != nil {
+		j.cur.end = j.next
+		j.closed = append(j.closed, j.cur)
+	}
+	j.cur = s
+	return nil
+}
+
+func (j *journal) sync() error {
+	if err := j.cur.file.Sync(); err != nil {
+		return fmt.Errorf("syncing the journal: %w", err)
+	}
+	return nil
+}
+
+// commit makes the open batch durable.
+func (j *journal) commit() error {
+	if !j.dirty {
+		return nil
+	}
+	size := j.cur.at + int64(len(j.buf))
+	j.buf = append(j.buf, make([]byte, roundUp(size)-size)...)
+	n := int64(len(j.buf))
+	if err := j.write(); err != nil {
+		return err
+	}
+	if err := j.sync(); err != nil {
+		return err
+	}
+	j.first, j.dirty = j.next, false
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cur.acked = true
+	j.committed = j.next
+	j.written += n
+	return nil
+}
+
+// giveUp drops the open batch after a failed write or sync. Nobody can tell
+// what of it is on the disk, so its segment takes no more writes before a
+// checkpoint has freed it: the batch is added again, to another one.
+func (j *journal) giveUp() {
+	j.next, j.buf, j.dirty = j.first, j.buf[:0], false
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.cur == nil {
+		return
+	}
+	j.cur.end = j.first
+	if j.cur.acked {
+		j.closed = append(j.closed, j.cur)
+	} else {
+		j.free = append(j.free, j.cur)
+	}
+	j.cur = nil
+}
+
+// settle says that the sessions know of all that was committed.
+func (j *journal) settle() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.settled = j.next
+}
+
+// settledAt is the sequence number before which every record is durable and
+// known to its session.
+func (j *journal) settledAt() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.settled
+}
+
+// release frees the segments whose records are all before needed. Session
+// files and ledger hold those records durably; first the disk is told so.
+func (j *journal) release(needed uint64) error {
+	// A slower checkpoint must not take back what a later one has freed.
+	needed = max(needed, j.checkpoint.needed)
+	if err := j.checkpoint.write(j.checkpoint.run, needed); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var kept []*segment
+	for _, s := range j.closed {
+		if s.end <= needed {
+			j.free = append(j.free, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	j.closed = kept
+	j.written = 0
+	return nil
+}
+
+// walk reads the records that are durable and not yet freed.
+func (j *journal) walk(each func(s *segment, r record, at int64) error) error {
+	j.mu.Lock()
+	segs := append([]*segment(nil), j.closed...)
+	if j.cur != nil {
+		segs = append(segs, j.cur)
+	}
+	from, to := j.checkpoint.needed, j.committed
+	j.mu.Unlock()
+	_, err := walk(segs, from, to, each)
+	return err
+}
+
+// sinceCheckpoint is how many bytes were committed since then; short is set
+// where the next segment is not there yet.
+func (j *journal) sinceCheckpoint() (n int64, short bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.written, len(j.free) == 0 && len(j.closed) > 0
+}
+
+// segments counts all segments, and those that hold records.
+func (j *journal) segments() (all, used int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	used = len(j.closed)
+	if j.cur != nil {
+		used++
+	}
+	return used + len(j.free), used
+}
+
+// close releases the files.
+func (j *journal) close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := append(append([]*segment(nil), j.closed...), j.free...)
+	if j.cur != nil {
+		all = append(all, j.cur)
+	}
+	return errors.Join(closeSegments(all), j.checkpoint.file.Close())
+}
+
+// openJournal opens the files of the folder dir, for recovery first.
+func openJournal(disk FS, dir string) (*journal, []*segment, error) {
+	c, err := openCheckpointFile(disk, filepath.Join(dir, checkpointName))
+	if err != nil {
+		return nil, nil, err
+	}
+	segs, number, err := openSegments(disk, dir)
+	if err != nil {
+		c.file.Close()
+		return nil, nil, err
+	}
+	return &journal{fs: disk, dir: dir, number: number, checkpoint: c}, segs, nil
+}

@@ -1,0 +1,238 @@
+package recorder
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"time"
+
+	"reprise/format"
+)
+
+// State says where a session is in its life.
+type State uint8
+
+// States of a session that the recorder holds.
+const (
+	// StateLive: its producer is connected.
+	StateLive State = 1
+	// StateDetached: the connection went away, and may come back.
+	StateDetached State = 2
+	// StateEnding: its end is decided, its file is being finished.
+	StateEnding State = 3
+	// StateQuarantined: its file cannot be trusted; nothing touches it.
+	StateQuarantined State = 4
+	// StateSealed and StateUnfinished are those of a session that has ended.
+	StateSealed     State = 5
+	StateUnfinished State = 6
+)
+
+// String gives the word that lists and logs use.
+func (s State) String() string {
+	return [...]string{"", "live", "detached", "ending", "quarantined", "sealed", "unfinished"}[s]
+}
+
+// recording is one session that has not ended. Locks are taken in the order
+// entry, fileMu, mu; none is held during a callback but notify.
+type recording struct {
+	r *Recorder
+	// number stands for the session in the journal.
+	number   uint64
+	id       string
+	start    string
+	producer producerID
+
+	// entry serialises what its producers do. It may be held while the
+	// session's file is read.
+	entry sync.Mutex
+	// tracker is nil in a session found at the start, until it is woken.
+	tracker *format.Tracker
+	recent  recentChunks
+	places  places
+	opening openingNote
+	// reopening is set while an unfinished session is gone on with.
+	reopening bool
+	// info is set once the file's footer is made.
+	info *SealInfo
+
+	// fileMu serialises what changes the session's file. It is held while
+	// the disk works.
+	fileMu sync.Mutex
+	// folder is where the file is; it changes under fileMu and mu together.
+	folder string
+
+	// mu guards what is below; it is held for short.
+	mu sync.Mutex
+	// epoch is the producer's.
+	epoch uint64
+	state State
+	// why is the reason of a quarantine, or of an unfinished end.
+	why string
+	// endState is how it ends, while it does.
+	endState format.EndState
+	attached *Session
+	deadline time.Time // while detached
+	notices  []string
+	// misplaced is set where the file must be moved to the live folder, and
+	// cut at written, before it is written.
+	misplaced bool
+
+	// Three places in the file: written bytes are in the file, durable ones
+	// in the journal at least, and size counts those accepted.
+	written, durable, size int64
+	// pending holds the bytes from written to size.
+	pending []byte
+	// tail holds the steps of the ticks in pending; nil for none. Those before
+	// are writtenSteps.
+	tail         *format.ReplayArray
+	writtenSteps uint64
+	// now is where the session stands at size, safe where it does at durable,
+	// and flying where it did at the flush under way.
+	now, safe, flying standing
+	asleep            bool // see wake
+	cut               bool // journal that the file ends at durable
+	queued            bool // for the flush
+	inWaiting, inFull bool // for the file writers
+}
+
+// standing is a place in a session.
+type standing struct {
+	size   int64
+	seq    uint64
+	totals format.Totals
+}
+
+// openingNote remembers the opening as it was sent.
+type openingNote struct {
+	size   int64
+	digest uint64
+}
+
+// identify digests a producer's key.
+func identify(key [16]byte) producerID {
+	sum := sha256.Sum256(key[:])
+	return producerID(sum[:16])
+}
+
+func (s *recording) entryNow() *entry {
+	return &entry{number: s.number, id: s.id, start: s.start, producer: s.producer, epoch: s.epoch}
+}
+
+// file is the name of the session's file, in whatever folder.
+func (s *recording) file() string { return s.entryNow().file() }
+
+// keep takes chunks that the tracker has passed: they are accepted. The
+// caller holds entry.
+func (s *recording) keep(p format.Parsed, framed []byte) {
+	if p.Chunk.Seq > 0 {
+		s.places.add(place{seq: p.Chunk.Seq, tick: s.tracker.Totals().NextTick, offset: s.size})
+	}
+	s.tracker.Apply(p, s.size)
+	notices := s.tracker.TakeNotices()
+	for _, n := range notices {
+		s.r.log.Warn(n, "session", s.id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notices = append(s.notices, notices...)
+	s.pending = append(s.pending, framed...)
+	s.size += int64(len(framed))
+	s.now = standing{size: s.size, seq: s.tracker.Seq(), totals: s.tracker.Totals()}
+	s.r.pending.Add(int64(len(framed)))
+	if p.Chunk.Type == format.ChunkTicks {
+		s.keepTail(p.Batch.State())
+	}
+	s.enqueue()
+}
+
+// keepTail adds a chunk's steps to the tail in bulk.
+func (s *recording) keepTail(state format.State) {
+	if state.Length == 0 {
+		return
+	}
+	if s.tail == nil {
+		limit := int(s.r.cfg.heldLimit())
+		s.tail = format.NewArray(format.Options{Width: state.CommandWidth, MaxSteps: limit, MaxParamBytes: limit})
+	}
+	if err := s.tail.AppendState(state); err != nil {
+		s.r.log.Error("tail of a session is not whole", "session", s.id, "error", err)
+	}
+}
+
+// enqueue has the next flush look at the session. The caller holds mu.
+func (s *recording) enqueue() {
+	if !s.queued {
+		s.queued = true
+		s.r.queue.add(s)
+	}
+}
+
+// takeFlight gives the record that makes the session durable as it stands
+// now. Its bytes never change: pending only grows, and loses its front by
+// being copied. The caller holds mu.
+func (s *recording) takeFlight() (r record, any bool) {
+	s.flying = s.now
+	r = record{kind: recordData, session: s.number, offset: s.durable, bytes: s.pending[s.durable-s.written : s.size-s.written : s.size-s.written]}
+	return r, s.cut || len(r.bytes) > 0
+}
+
+// land says that the flight is durable, and what to queue the file for.
+func (s *recording) land() fileWish {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.durable, s.safe, s.cut = s.flying.size, s.flying, false
+	s.queued = s.size > s.durable
+	if s.queued {
+		s.r.queue.add(s)
+	}
+	return s.wantsFile()
+}
+
+// dropWritten says that n more bytes are in the file, which has so many
+// steps now, and that it is in its place if it was replaced.
+func (s *recording) dropWritten(n int, steps uint64, replaced bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misplaced = s.misplaced && !replaced
+	s.written += int64(n)
+	s.r.pending.Add(-int64(n))
+	s.trimTail(steps)
+	rest := s.pending[n:]
+	if len(rest) == 0 {
+		s.pending = nil
+		return
+	}
+	s.pending = append([]byte(nil), rest...)
+}
+
+// trimTail drops the steps that are in the file.
+func (s *recording) trimTail(steps uint64) {
+	drop := int(steps - s.writtenSteps)
+	s.writtenSteps = steps
+	if s.tail == nil || drop == 0 {
+		return
+	}
+	tail := s.tail
+	s.tail = nil
+	if drop >= tail.Len() {
+		return
+	}
+	state := tail.SaveState()
+	stride := len(state.CommandArray) / state.Length
+	state.Length -= drop
+	state.CommandArray = slices.Clone(state.CommandArray[drop*stride:])
+	state.ParamArray = slices.Clone(state.ParamArray[tail.Index()[drop]:])
+	s.keepTail(state)
+}
+
+// hashBytes is the width of the session's hashes. The metadata never
+// changes once the tracker has it.
+func (s *recording) hashBytes() int { return s.tracker.Meta().HashBytes }
+
+// held is how many bytes the session has in memory, and how many of them,
+// but for the opening, wait for the journal.
+func (s *recording) held() (all, waiting int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size - s.written, s.size - max(s.durable, format.HeaderSize+s.opening.size)
+}

@@ -1,0 +1,324 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"reprise/format"
+)
+
+// Recovery brings the session files and the ledger to where the journal is.
+// It changes the journal last, so it may be killed and run again.
+
+// recovery is what one start finds.
+type recovery struct {
+	r    *Recorder
+	live map[uint64]*entry // sessions that have not ended, by number
+	// last holds the newest ledger line of each session in the journal, and
+	// records the places of its bytes.
+	last    map[uint64]*entry
+	records map[uint64][]recordPlace
+	// cautious is set where the journal does not know what of it is stale:
+	// then no file is cut.
+	cautious bool
+}
+
+// recordPlace is where the bytes of a journal record are.
+type recordPlace struct {
+	segment *segment
+	at      int64 // in the segment
+	offset  int64 // in the session's file
+	length  int64
+	more    bool
+}
+
+// recover reads ledger and journal, and returns the sessions that go on.
+func (r *Recorder) recover() ([]*recording, error) {
+	ledger, live, damaged, err := openLedger(r.fs, filepath.Join(r.cfg.Dir, ledgerName), r.log)
+	if err != nil {
+		return nil, err
+	}
+	r.ledger = ledger
+	journal, segs, err := openJournal(r.fs, filepath.Join(r.cfg.Dir, journalFolder))
+	if err != nil {
+		return nil, err
+	}
+	r.journal = journal
+	journal.free = segs // so that close finds them
+	c := &recovery{r: r, live: live, last: map[uint64]*entry{}, records: map[uint64][]recordPlace{}, cautious: !journal.checkpoint.whole}
+	next, err := c.readJournal(segs)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.takeLines(); err != nil {
+		return nil, err
+	}
+	if damaged > 0 || ledger.numbers == 0 {
+		if err := c.adopt(); err != nil {
+			return nil, err
+		}
+	}
+	found, err := c.restoreAll()
+	if err != nil {
+		return nil, err
+	}
+	if err := ledger.save(); err != nil {
+		return nil, err
+	}
+	for _, dir := range [...]string{filepath.Join(r.cfg.Dir, journalFolder), r.cfg.Dir, filepath.Dir(r.cfg.Dir)} {
+		if err := r.fs.SyncDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	journal.newBytes, journal.most = r.cfg.SegmentBytes, r.cfg.MaxSegments
+	return found, journal.start(segs, next, r.cfg.Segments)
+}
+
+// readJournal notes what the journal holds, and returns the next sequence
+// number.
+func (c *recovery) readJournal(segs []*segment) (uint64, error) {
+	needed := c.r.journal.checkpoint.needed
+	if c.cautious {
+		c.r.log.Error("the journal's checkpoint cannot be read: all of the journal is replayed, and no file is cut")
+	}
+	count := 0
+	found, err := walk(segs, needed, math.MaxUint64, func(s *segment, r record, at int64) error {
+		count++
+		return c.note(s, r, at)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if found.lost > 0 && !c.cautious {
+		c.r.log.Error("the journal has holes: the disk lost what it had called safe", "records", found.lost)
+	}
+	if count > 0 {
+		c.r.log.Info("replaying the journal", "records", count, "sessions", len(c.records))
+	}
+	c.r.stats.recovered.Store(uint64(count))
+	return max(found.next, needed), nil
+}
+
+func (c *recovery) note(s *segment, r record, at int64) error {
+	switch r.kind {
+	case recordLedger:
+		e, err := parseEntry(r.bytes)
+		if err != nil {
+			return fmt.Errorf("the journal holds a ledger line that cannot be read: %w", err)
+		}
+		c.last[e.number] = e
+	case recordData:
+		c.records[r.session] = append(c.records[r.session], recordPlace{segment: s, at: at, offset: r.offset, length: int64(len(r.bytes)), more: r.flags&flagMore != 0})
+	default:
+		return fmt.Errorf("%w: journal record of kind %d", format.ErrNewer, r.kind)
+	}
+	return nil
+}
+
+// takeLines brings the ledger up to date: the journal's line is the newest.
+func (c *recovery) takeLines() error {
+	for number, e := range c.last {
+		have, err := c.r.ledger.find(idKey(e.id))
+		if err != nil {
+			return fmt.Errorf("reading the ledger: %w", err)
+		}
+		if have == nil || string(appendEntry(nil, have)) != string(appendEntry(nil, e)) {
+			c.r.ledger.add(e)
+		}
+		if e.live() {
+			c.live[number] = e
+		} else {
+			delete(c.live, number)
+		}
+	}
+	return nil
+}
+
+// adopt enters session files into a ledger that does not know them, since it
+// was lost or damaged. Nobody can go on with them.
+func (c *recovery) adopt() error {
+	for _, folder := range allFolders {
+		names, err := c.r.fs.List(filepath.Join(c.r.cfg.Dir, folder))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := c.adoptFile(folder, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *recovery) adoptFile(folder, name string) error {
+	id, start, ok := splitFileName(name)
+	if !ok {
+		return nil
+	}
+	if have, err := c.r.ledger.find(idKey(id)); have != nil || err != nil {
+		return err
+	}
+	e := &entry{number: c.r.ledger.nextNumber(), id: id, start: start}
+	switch folder {
+	case liveFolder:
+		c.live[e.number] = e
+	case sealedFolder:
+		e.end = &SealInfo{State: format.EndSealed, EndedAt: now()}
+	case unfinishedFolder:
+		e.end = &SealInfo{State: format.EndUnfinished, EndedAt: now()}
+	}
+	c.r.ledger.add(e)
+	c.r.log.Warn("file that the ledger did not know is entered", "file", folder+"/"+name)
+	return nil
+}
+
+// splitFileName takes the name of a session's file apart.
+func splitFileName(name string) (id, start string, ok bool) {
+	name, prefix := strings.CutPrefix(name, "room-")
+	name, suffix := strings.CutSuffix(name, ".rply")
+	i := strings.LastIndexByte(name, '-')
+	if !prefix || !suffix || i < 0 || len(name)-i-1 != len(startLayout) {
+		return "", "", false
+	}
+	return name[:i], name[i+1:], format.ValidSession(name[:i]) == nil
+}
+
+// restoreAll brings every session's file up to date, makes all of it
+// durable, and returns the sessions.
+func (c *recovery) restoreAll() ([]*recording, error) {
+	work := make(chan *entry)
+	var mu sync.Mutex
+	var found []*recording
+	var names []string
+	var errs []error
+	var wg sync.WaitGroup
+	for range c.r.cfg.FileWriters {
+		wg.Go(func() {
+			for e := range work {
+				s, err := c.restore(e)
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, fmt.Errorf("recovering %s: %w", e.file(), err))
+				} else {
+					found = append(found, s)
+				}
+				if len(c.records[e.number]) > 0 && err == nil {
+					names = append(names, c.r.path(s))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, e := range c.live {
+		work <- e
+	}
+	close(work)
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := c.r.fs.SyncFiles(names); err != nil {
+		return nil, err
+	}
+	return found, c.r.syncFolders(allFolders[:]...)
+}
+
+// restore writes a session's records into its file.
+func (c *recovery) restore(e *entry) (*recording, error) {
+	places := wholeGroups(c.records[e.number])
+	f, folder, err := c.open(e, len(places) > 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		s := c.r.sleeping(e, liveFolder, 0)
+		c.r.setAside(s, fmt.Errorf("its file is missing"))
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	s := c.r.sleeping(e, folder, size)
+	if len(places) == 0 {
+		return s, nil
+	}
+	end, err := c.replay(f, size, places)
+	if err != nil {
+		return nil, err
+	}
+	s.size, s.durable, s.written = end, end, end
+	return s, nil
+}
+
+// open finds a session's file; with create it is made where there is none.
+func (c *recovery) open(e *entry, create bool) (f File, folder string, err error) {
+	for _, folder := range allFolders {
+		f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, folder, e.file()), false)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, folder, err
+		}
+	}
+	if create {
+		f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, liveFolder, e.file()), true)
+	}
+	return f, liveFolder, err
+}
+
+// wholeGroups drops the records at the end whose last part is missing: none
+// of their chunks was acknowledged.
+func wholeGroups(places []recordPlace) []recordPlace {
+	for len(places) > 0 && places[len(places)-1].more {
+		places = places[:len(places)-1]
+	}
+	return places
+}
+
+// replay writes records at their offsets and cuts the file behind the last,
+// however often it is done. It returns the file's size.
+func (c *recovery) replay(f File, size int64, places []recordPlace) (int64, error) {
+	end, reached := size, size
+	var run []byte // bytes for start
+	var start int64
+	flush := func() error {
+		_, err := f.WriteAt(run, start)
+		run = run[:0]
+		return err
+	}
+	for _, p := range places {
+		if p.offset > reached {
+			// What is between was lost by the disk; nothing can follow.
+			c.r.log.Error("bytes of a session are lost", "from", reached, "to", p.offset)
+			break
+		}
+		if len(run) > 0 && (p.offset != start+int64(len(run)) || len(run) > writePiece) {
+			if err := flush(); err != nil {
+				return 0, err
+			}
+		}
+		if len(run) == 0 {
+			start = p.offset
+		}
+		n := len(run)
+		run = append(run, make([]byte, p.length)...)
+		if err := readFull(p.segment.file, run[n:], p.at); err != nil {
+			return 0, fmt.Errorf("reading the journal: %w", err)
+		}
+		end = p.offset + p.length
+		reached = max(reached, end)
+	}
+	if err := flush(); err != nil {
+		return 0, err
+	}
+	if c.cautious {
+		return reached, nil
+	}
+	return end, f.Truncate(end)
+}

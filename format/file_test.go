@@ -373,6 +373,8 @@ func TestFooterThatLies(t *testing.T) {
 		"an offset behind the content":  {ChunkSeek, func([]byte) []byte { return leb(1, 100, 0, uint64(len(b)), 0) }, false},
 		"an offset in the file header":  {ChunkSeek, func([]byte) []byte { return leb(1, 100, 0, 15, 0) }, false},
 		"two entries of one tick":       {ChunkSeek, func([]byte) []byte { return leb(2, 100, 0, 16, 0, 0, 0, 9, 0) }, false},
+		"more entries than chunks":      {ChunkSeek, func([]byte) []byte { return append(leb(uint64(len(b))/chunkMinSize), make([]byte, len(b))...) }, false},
+		"more marks than there may be":  {ChunkSummary, changeSummary(func(s *Summary) { s.Marks = make([]Mark, MaxNoteBytes/4+10) }), false},
 		"endless entries":               {ChunkSeek, func([]byte) []byte { return leb(1 << 62) }, false},
 		"another root":                  {ChunkDigest, func(b []byte) []byte { b[0] ^= 1; return b }, true},
 		"another leaf":                  {ChunkDigest, func(b []byte) []byte { b[40] ^= 1; return b }, true},
@@ -511,6 +513,13 @@ func TestReadErrorIsNoDamage(t *testing.T) {
 		var out Buffer
 		if _, err := Repair(src, int64(len(live)), &out); !errors.Is(err, errDisk) || IsDamage(err) {
 			t.Fatalf("a disk error at %d: repair: %v", from, err)
+		}
+	}
+	for name, wrapped := range map[string][]byte{"gz": gzipped(t, b), "zst": zstandard(t, b)} {
+		for from := range int64(len(wrapped)) {
+			if _, err := NewFile(&failingReader{bytes.NewReader(wrapped), from}, int64(len(wrapped))); !errors.Is(err, errDisk) || IsDamage(err) {
+				t.Fatalf("%s: a disk error at %d: %v", name, from, err)
+			}
 		}
 	}
 	if _, err := NewFile(bytes.NewReader(live[:20]), int64(len(live))); !errors.Is(err, io.ErrUnexpectedEOF) || IsDamage(err) {
@@ -662,7 +671,7 @@ func TestWrappedBombs(t *testing.T) {
 		"gz":  func(b []byte) []byte { return gzipped(t, b) },
 		"zst": func(b []byte) []byte { return zstandard(t, b) },
 	} {
-		for _, size := range []int{limit, limit + 1, 64 * limit} {
+		for _, size := range []int{limit, limit + 1, 8 * limit} {
 			bomb := wrap(make([]byte, size))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

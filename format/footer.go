@@ -36,6 +36,9 @@ func (t *Tracker) Footer(src io.ReaderAt, size int64, state EndState, reason str
 	if t.meta == nil {
 		return nil, errNoMeta
 	}
+	if len(reason) > MaxText {
+		return nil, fmt.Errorf("%w: a reason of %d bytes, the most is %d", ErrLimit, len(reason), MaxText)
+	}
 	end := AppendEnd(nil, End{State: state, Totals: t.totals, Reason: reason})
 	if err := t.Add(Chunk{Type: ChunkEnd, Body: end}, size); err != nil {
 		return nil, err
@@ -201,7 +204,7 @@ func appendSeek(dst []byte, entries []seekEntry) []byte {
 // chunks stand before end.
 func parseSeek(body []byte, sum *Summary, end int64) ([]seekEntry, error) {
 	c := cursor{b: body}
-	n := c.count("the number of seek entries", MaxBody, 4)
+	n := c.count("the number of seek entries", uint64(end)/chunkMinSize, 4)
 	entries := make([]seekEntry, 0, n)
 	last := seekEntry{tick: sum.Meta.FirstTick, offset: HeaderSize}
 	at := seekEntry{}

@@ -213,6 +213,7 @@ func (r *repairer) keepContent(c Chunk, at int64) {
 		return
 	}
 	r.put(p)
+	r.report.Chunks++
 	r.input = max(r.input, input)
 }
 
@@ -269,6 +270,7 @@ func (r *repairer) keepHashes(c Chunk) {
 	c.Body = AppendHashes(nil, kept)
 	if p, err := r.t.Check(c); err == nil {
 		r.put(p)
+		r.report.Chunks++
 	}
 }
 
@@ -286,7 +288,6 @@ func (r *repairer) put(p Parsed) {
 	}
 	r.t.Apply(p, r.at)
 	r.write(AppendChunk(nil, p.Chunk.Type, p.Chunk.Seq, p.Chunk.Body))
-	r.report.Chunks++
 }
 
 // declare fills the ticks from the due one up to last with a gap.

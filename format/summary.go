@@ -191,6 +191,9 @@ func (s *Summary) checkCounts(c *cursor) {
 
 func (s *Summary) setField(id uint64, content []byte) error {
 	f := cursor{b: content}
+	if id >= summaryPlayers && id <= summaryGaps && len(content) > MaxNoteBytes+binary.MaxVarintLen64 {
+		return corrupt(0, "a list of %d bytes, the most is %d", len(content), MaxNoteBytes)
+	}
 	switch id {
 	case summaryMeta:
 		m, err := ParseMeta(content)
@@ -207,11 +210,11 @@ func (s *Summary) setField(id uint64, content []byte) error {
 	case summaryPlayers:
 		s.Players = f.playerEvents()
 	case summaryMarks:
-		s.Marks = parseList(&f, 4, f.mark)
+		s.Marks = parseList(&f, MaxNoteBytes, f.mark)
 	case summaryGaps:
-		s.Gaps = parseList(&f, 4, f.gap)
+		s.Gaps = parseList(&f, MaxNoteBytes, f.gap)
 	case summaryKeyframes:
-		s.Keyframes = parseList(&f, 4, f.keyframeInfo)
+		s.Keyframes = parseList(&f, MaxKeyframes, f.keyframeInfo)
 	case summaryReports:
 		s.Reports = f.uvarint("the number of reports")
 	case summaryDigest:
@@ -223,9 +226,9 @@ func (s *Summary) setField(id uint64, content []byte) error {
 	return f.done()
 }
 
-// parseList reads a count and so many items of at least size bytes.
-func parseList[T any](f *cursor, size int, item func() T) []T {
-	n := f.count("the number of items", MaxBody, size)
+// parseList reads a count and so many items of at least four bytes.
+func parseList[T any](f *cursor, most uint64, item func() T) []T {
+	n := f.count("the number of items", most, 4)
 	items := make([]T, 0, n)
 	for range n {
 		items = append(items, item())

@@ -515,3 +515,20 @@ func TestSummaryIsACopy(t *testing.T) {
 		t.Errorf("last time %d, %v", last, timed)
 	}
 }
+
+func TestReasonThatIsTooLongEndsNothing(t *testing.T) {
+	var out Buffer
+	w, err := NewWriter(&out, &Metadata{Width: Width8}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(EndSealed, strings.Repeat("x", MaxText+1)); !errors.Is(err, ErrLimit) {
+		t.Errorf("%v, want over the limit", err)
+	}
+	if err := errors.Join(w.EndTick(), w.Finish(EndSealed, strings.Repeat("x", MaxText))); err != nil {
+		t.Fatal(err)
+	}
+	if s := openBytes(t, out.Bytes()).Summary(); s.Ticks != 1 || len(s.End.Reason) != MaxText {
+		t.Errorf("%+v", s)
+	}
+}

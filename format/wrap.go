@@ -83,8 +83,11 @@ func notReplay(head []byte) error {
 			same, magic, name = n, known.magic, known.name
 		}
 	}
-	if same == 0 || same == len(head) {
+	switch {
+	case same == 0 || same == len(head):
 		return fmt.Errorf("%w: no known magic at offset 0", ErrNotReplay)
+	case same == len(magic):
+		return fmt.Errorf("%w of this format: it begins as %s", ErrNotReplay, name)
 	}
 	return fmt.Errorf("%w: byte %02x at offset %d, where the magic of %s has %02x", ErrNotReplay, head[same], same, name, magic[same])
 }
@@ -100,30 +103,53 @@ func wrapping(head []byte) string {
 }
 
 // decompress unwraps at most so many bytes.
-func decompress(name string, src *io.SectionReader, most int64) ([]byte, error) {
+func decompress(name string, file *io.SectionReader, most int64) ([]byte, error) {
+	src := &notingReader{src: file}
+	b, err := inflate(name, src, most)
+	switch {
+	case src.err != nil:
+		return nil, src.err
+	case err != nil:
+		return nil, wrapError(name, err)
+	case int64(len(b)) > most:
+		return nil, fmt.Errorf("%w: the %s wrapping holds more than %d bytes: unpack it first", ErrLimit, name, most)
+	}
+	return b, nil
+}
+
+// notingReader notes an error of its source: one that could not be read is
+// not damaged.
+type notingReader struct {
+	src io.Reader
+	err error
+}
+
+func (r *notingReader) Read(b []byte) (int, error) {
+	n, err := r.src.Read(b)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// inflate reads at most one byte more than most.
+func inflate(name string, src io.Reader, most int64) ([]byte, error) {
 	var r io.Reader
 	if name == "gz" {
 		z, err := gzip.NewReader(src)
 		if err != nil {
-			return nil, wrapError(name, err)
+			return nil, err
 		}
 		r = z
 	} else {
 		z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
 		if err != nil {
-			return nil, wrapError(name, err)
+			return nil, err
 		}
 		defer z.Close()
 		r = z
 	}
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err != nil {
-		return nil, wrapError(name, err)
-	}
-	if int64(len(b)) > most {
-		return nil, fmt.Errorf("%w: the %s wrapping holds more than %d bytes: unpack it first", ErrLimit, name, most)
-	}
-	return b, nil
+	return io.ReadAll(io.LimitReader(r, most+1))
 }
 
 // Unwrap gives the bytes inside a .zst or .gz wrapping and its name; bytes

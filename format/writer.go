@@ -246,7 +246,9 @@ func (w *Writer) Finish(state EndState, reason string) error {
 	}
 	footer, err := w.t.Footer(w.out, w.at, state, reason)
 	if err != nil {
-		w.err = err
+		if w.t.End() != nil {
+			w.err = err
+		}
 		return err
 	}
 	w.write(footer)

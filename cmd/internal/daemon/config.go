@@ -199,10 +199,11 @@ func (c *Config) Validate() error {
 // one: it says so while that much is free, and no less than half of all.
 const minPending = 2 * format.MaxBody
 
-// minSegment is the smallest journal segment, segmentUnit what its size is a
-// multiple of.
+// minSegment is the smallest journal segment: the recorder, which takes
+// smaller ones, would then refuse chunks of usual size. segmentUnit is what its
+// size is a multiple of.
 const (
-	minSegment  = 64 << 10
+	minSegment  = 512 << 10
 	segmentUnit = 4096
 )
 

@@ -27,6 +27,7 @@ func TestQuietSessionKilled(t *testing.T) {
 
 // The same at its real pace: one input in 10 s, killed at 12 s.
 func TestQuietSessionAtItsPace(t *testing.T) {
+	t.Parallel()
 	if !long() {
 		t.Skip("takes half a minute: set REPRISE_LONG=1")
 	}
@@ -107,6 +108,24 @@ func noEmptyFiles(t testing.TB, data string) {
 	}
 }
 
+// A client learns from the restarted daemon at once that its connection is
+// gone, however long it would wait for a silent one.
+func TestRestartIsNoticed(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := start(t, data, "127.0.0.1:0")
+	c := dial(t, p.addr, p.pin, func(cfg *transport.ClientConfig) { cfg.DeadAfter = time.Minute })
+	w := playAll(t, c, 31, 2)
+	progress(t, w.players)
+	p.kill()
+	start(t, data, p.addr)
+	begin := time.Now()
+	progress(t, w.players)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the clients came back after %v, want a few seconds", took)
+	}
+	w.sealAll(t, data)
+}
+
 // seed is REPRISE_SEED, or a random one; it is printed.
 func seed(t testing.TB) uint64 {
 	n := rand.Uint64()
@@ -124,12 +143,20 @@ func seed(t testing.TB) uint64 {
 type crowd struct {
 	players []*player
 	stop    chan struct{}
+	once    sync.Once
 	playing sync.WaitGroup
+}
+
+// halt ends the playing.
+func (w *crowd) halt() {
+	w.once.Do(func() { close(w.stop) })
+	w.playing.Wait()
 }
 
 func playAll(t testing.TB, c *transport.Client, seed uint64, n int) *crowd {
 	t.Helper()
 	w := &crowd{stop: make(chan struct{})}
+	t.Cleanup(w.halt)
 	for i := range n {
 		p := match{id: fmt.Sprintf("Match-%d.%x", i, seed&0xfff), seed: seed + uint64(i)}.play(t, c)
 		w.players = append(w.players, p)
@@ -141,8 +168,7 @@ func playAll(t testing.TB, c *transport.Client, seed uint64, n int) *crowd {
 // sealAll ends the matches and compares their files.
 func (w *crowd) sealAll(t testing.TB, data string) {
 	t.Helper()
-	close(w.stop)
-	w.playing.Wait()
+	w.halt()
 	ticks := format.Tick(0)
 	for _, p := range w.players {
 		ticks += p.sealIn(data)
@@ -153,6 +179,7 @@ func (w *crowd) sealAll(t testing.TB, data string) {
 // Twenty kills at random moments under load: every acknowledged tick is there
 // after each, and nothing is there twice.
 func TestKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	kills := 20
 	if testing.Short() {
 		kills = 5
@@ -174,7 +201,9 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		noDamage(t, data)
 		recovered(t, data, w.players, durable)
 		p = start(t, data, p.addr, args...)
-		idsStayTaken(t, p, w.players[kill%len(w.players)].id, r)
+		if i := kill % len(w.players); durable[i] > 0 {
+			idsStayTaken(t, p, w.players[i].id, r)
+		}
 		if kill%3 == 0 {
 			// Every few kills the sessions come back in between, so that the
 			// kill does not only ever hit a start.
@@ -215,7 +244,7 @@ func recovered(t testing.TB, data string, players []*player, durable []format.Ti
 	if err := errors.Join(os.RemoveAll(copied), os.CopyFS(copied, os.DirFS(data))); err != nil {
 		t.Fatal(err)
 	}
-	r, err := recorder.Open(recorder.Config{Dir: copied, SegmentBytes: 256 << 10, Segments: 2})
+	r, err := recorder.Open(recorder.Config{Dir: copied, SegmentBytes: 512 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}

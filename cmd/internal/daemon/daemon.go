@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"reprise/format"
 	"reprise/recorder"
 	"reprise/transport"
 )
@@ -94,14 +93,9 @@ func (d *Daemon) recorderConfig() recorder.Config {
 	return recorder.Config{Dir: c.Data, FlushInterval: c.FlushInterval.Duration, SegmentBytes: int64(c.SegmentBytes), Segments: c.Segments,
 		MaxSegments: c.MaxSegments, CheckpointInterval: c.CheckpointInterval.Duration, FileInterval: c.FileInterval.Duration,
 		ResumeTimeout: c.ResumeTimeout.Duration, ReopenWindow: neverIfZero(c.ReopenWindow.Duration),
-		SessionWindow: int64(c.SessionWindow) + openingRoom, MaxPendingBytes: int64(c.MaxPending),
+		SessionWindow: int64(c.SessionWindow), MaxPendingBytes: int64(c.MaxPending),
 		MaxSessions: c.MaxSessions, TailBytes: int64(c.TailBytes), MinFreeBytes: int64(c.MinFree), Log: d.log, FS: d.disk}
 }
-
-// openingRoom is what the recorder takes beyond the clients' window. It
-// counts the opening until that is durable, the clients do not: without the
-// room the first chunks behind a large code book would be refused.
-const openingRoom = format.MaxOpening
 
 // neverIfZero turns a 0 of the configuration into the recorder's "never":
 // its own 0 means the default.
@@ -119,7 +113,7 @@ func (d *Daemon) serverConfig() (transport.Config, error) {
 	}
 	waiting, giveUp := context.WithCancel(context.Background())
 	d.giveUp = giveUp
-	return transport.Config{Recorder: store{recorder: d.recorder, window: int(d.cfg.SessionWindow), waiting: waiting},
+	return transport.Config{Recorder: store{recorder: d.recorder, waiting: waiting},
 		ResetKey: key, MaxConnections: d.cfg.MaxConnections, Window: int(d.cfg.SessionWindow), AckDelay: d.cfg.AckInterval.Duration, Log: d.log}, nil
 }
 

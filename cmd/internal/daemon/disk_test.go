@@ -148,7 +148,7 @@ func onBrittleDisk(t testing.TB, change ...func(*Config)) (*Daemon, *brittleDisk
 	t.Helper()
 	cfg := Default()
 	cfg.Data, cfg.Listen, cfg.HTTP = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", "127.0.0.1:0"
-	cfg.SegmentBytes, cfg.Segments = 256<<10, 2
+	cfg.SegmentBytes = 512 << 10
 	for _, f := range change {
 		f(&cfg)
 	}

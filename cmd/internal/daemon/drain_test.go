@@ -19,6 +19,7 @@ import (
 // SIGTERM under load drains and ends with 0; the same clients go on with the
 // next daemon by themselves, soon.
 func TestDrainUnderLoad(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := start(t, data, "127.0.0.1:0")
 	c := dial(t, p.addr, p.pin)
@@ -129,6 +130,7 @@ func TestSecondDaemon(t *testing.T) {
 // A producer that does not come back: the session ends as unfinished, with
 // the reason, and a file that is good. The same producer may still go on.
 func TestProducerGone(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	p := start(t, data, "127.0.0.1:0", "--resume-timeout", "300ms")
 	r := newRelay(t, p.addr)
@@ -183,7 +185,7 @@ func TestLogReaderGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t, "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "256KiB")
+	cmd := command(t, "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "512KiB")
 	cmd.Stderr = writer
 	p := launched(t, cmd)
 	writer.Close()

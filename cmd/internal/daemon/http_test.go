@@ -62,7 +62,7 @@ func TestMetrics(t *testing.T) {
 	m := figures(t, addr)
 	for key, want := range map[string]float64{
 		"reprise_sessions/live": 2, "reprise_sessions/detached": 0, "reprise_sessions/quarantined": 0, "reprise_connections": 1, "reprise_connected_sessions": 2,
-		"reprise_sessions_ended_total/sealed": 0, "reprise_disk_errors_total/journal": 0, "reprise_journal_segments": 2, "reprise_connections_cut_total/slow": 0,
+		"reprise_sessions_ended_total/sealed": 0, "reprise_disk_errors_total/journal": 0, "reprise_journal_segments": 4, "reprise_connections_cut_total/slow": 0,
 		"reprise_certificate_expiry_timestamp_seconds": float64(d.pair.NotAfter().Unix()),
 	} {
 		if got, ok := m[key]; !ok || got != want {

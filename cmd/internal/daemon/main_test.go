@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,6 +103,9 @@ func launch(t testing.TB, env []string, args ...string) *process {
 
 func launched(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("processes cannot be sent signals")
+	}
 	p := &process{t: t, cmd: cmd, ready: make(chan string, 1), exited: make(chan struct{})}
 	if cmd.Stderr == nil {
 		cmd.Stderr = &p.log
@@ -133,7 +137,7 @@ func launched(t testing.TB, cmd *exec.Cmd) *process {
 // start starts a daemon on a data folder and waits until it is ready.
 func start(t testing.TB, data, listen string, more ...string) *process {
 	t.Helper()
-	p := launch(t, nil, append([]string{"--data", data, "--listen", listen, "--http", "127.0.0.1:0", "--segment-bytes", "256KiB"}, more...)...)
+	p := launch(t, nil, append([]string{"--data", data, "--listen", listen, "--http", "127.0.0.1:0", "--segment-bytes", "512KiB"}, more...)...)
 	p.awaitReady()
 	return p
 }

@@ -101,7 +101,9 @@ type player struct {
 	t    testing.TB
 	rec  *transport.Recording
 	late map[format.Tick][]format.Tick // hashes that are due, by the tick they are due at
-	gone bool
+	gone bool                          // the third player is not there
+	// failed is set once anything could not be recorded.
+	failed bool
 }
 
 func (m match) play(t testing.TB, c *transport.Client) *player {
@@ -154,8 +156,10 @@ func (p *player) hashes(until format.Tick) {
 	}
 }
 
+// must ends the playing with the first error.
 func (p *player) must(err error) {
-	if err != nil {
+	if err != nil && !p.failed {
+		p.failed = true
 		p.t.Errorf("session %s: %v", p.id, err)
 	}
 }
@@ -164,7 +168,7 @@ func (p *player) must(err error) {
 func (p *player) run(stop <-chan struct{}, pause time.Duration) {
 	beat := time.NewTicker(pause)
 	defer beat.Stop()
-	for {
+	for !p.failed {
 		select {
 		case <-stop:
 			return

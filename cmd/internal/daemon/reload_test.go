@@ -172,7 +172,7 @@ func TestReloadCertificate(t *testing.T) {
 func TestReloadConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "reprised.toml")
-	put(t, file, []byte("log_level = \"info\"\nsegment_bytes = \"64KiB\"\n"))
+	put(t, file, []byte("log_level = \"info\"\nsegment_bytes = \"512KiB\"\n"))
 	p := launch(t, nil, "--config", file, "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
 	p.awaitReady()
 	for _, c := range []struct {
@@ -184,10 +184,10 @@ func TestReloadConfiguration(t *testing.T) {
 		{"negative", "min_free = -1\n", []string{"level=ERROR", "min_free"}},
 		{"empty", "", []string{"level=ERROR", "empty"}},
 		{"off loopback", "log_level = \"error\"\nallow_unauthenticated = false\nmax_sessions = 0\n", []string{"level=ERROR", "max_sessions"}},
-		{"needs a restart", "segment_bytes = \"128KiB\"\nresume_timeout = \"1m\"\ndrain_timeout = \"7s\"\n", []string{"level=WARN", "segment_bytes, resume_timeout", "restart"}},
-		{"as it was", "segment_bytes = \"64KiB\"\n", []string{"level=INFO", "reloaded"}},
+		{"needs a restart", "segment_bytes = \"1MiB\"\nresume_timeout = \"1m\"\ndrain_timeout = \"7s\"\n", []string{"level=WARN", "segment_bytes, resume_timeout", "restart"}},
+		{"as it was", "segment_bytes = \"512KiB\"\n", []string{"level=INFO", "reloaded"}},
 		// The flag of the start goes over the file.
-		{"under a flag", "segment_bytes = \"64KiB\"\nhttp = \"127.0.0.1:1\"\n", []string{"level=INFO", "reloaded"}},
+		{"under a flag", "segment_bytes = \"512KiB\"\nhttp = \"127.0.0.1:1\"\n", []string{"level=INFO", "reloaded"}},
 	} {
 		put(t, file, []byte(c.file))
 		line := p.reloaded()
@@ -197,7 +197,7 @@ func TestReloadConfiguration(t *testing.T) {
 			}
 		}
 	}
-	put(t, file, []byte("segment_bytes = \"64KiB\"\ndrain_timeout = \"11s\"\n"))
+	put(t, file, []byte("segment_bytes = \"512KiB\"\ndrain_timeout = \"11s\"\n"))
 	p.reloaded()
 	p.terminate()
 	if code := p.exitCode(patience); code != 0 || !strings.Contains(p.log.String(), "timeout=11s") {

@@ -62,7 +62,7 @@ func TestBadStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			args := append([]string{"--listen", "127.0.0.1:0", "--http", "", "--segment-bytes", "64KiB", "--data", filepath.Join(t.TempDir(), "data")}, c.args...)
+			args := append([]string{"--listen", "127.0.0.1:0", "--http", "", "--segment-bytes", "512KiB", "--data", filepath.Join(t.TempDir(), "data")}, c.args...)
 			if code := Main(args, &out, &log); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
@@ -144,7 +144,7 @@ func TestServiceManager(t *testing.T) {
 		}
 	}
 	p := launch(t, []string{"NOTIFY_SOCKET=" + filepath.Join(dir, "s"), "WATCHDOG_USEC=200000"},
-		"--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "64KiB")
+		"--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "512KiB")
 	p.awaitReady()
 	next("READY=1")
 	begin := time.Now()
@@ -195,6 +195,7 @@ func TestWatchdogOfAnother(t *testing.T) {
 
 // --health asks the daemon, wherever it listens.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	d, disk := onBrittleDisk(t)
 	var out, log bytes.Buffer
 	if code := Main([]string{"--health", "--http", d.httpAddr.String()}, &out, &log); code != exitOK {
@@ -214,6 +215,7 @@ func TestHealth(t *testing.T) {
 
 // The end during the start ends with 0, too.
 func TestSignalDuringStart(t *testing.T) {
+	t.Parallel()
 	p := launch(t, nil, "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "64MiB")
 	journal := filepath.Join(p.cmd.Args[2], "journal")
 	eventually(t, "the journal", func() bool { _, err := os.Stat(journal); return err == nil })

@@ -14,8 +14,6 @@ import (
 // store is the recorder as the transport's server sees it.
 type store struct {
 	recorder *recorder.Recorder
-	// window is how many bytes of a session its client may have under way.
-	window int
 	// waiting ends when what waits for room is given up.
 	waiting context.Context
 }
@@ -38,11 +36,11 @@ func (s store) Open(req transport.OpenRequest, sink transport.Sink) (transport.S
 	switch {
 	case reply.Sealed != nil && reply.Sealed.State == format.EndSealed:
 		sealed(sink, reply.Sealed)
-		return ended{}, s.reply(reply), nil
+		return ended{}, openReply(reply), nil
 	case err != nil:
 		return nil, transport.OpenReply{}, onWire(err)
 	}
-	return &kept{store: s, session: session}, s.reply(reply), nil
+	return &kept{store: s, session: session}, openReply(reply), nil
 }
 
 // awaitRoom waits while all sessions together hold as much memory as they
@@ -53,8 +51,8 @@ func (s store) awaitRoom(patience time.Duration) error {
 	return s.recorder.WaitForRoom(ctx)
 }
 
-func (s store) reply(r recorder.OpenReply) transport.OpenReply {
-	return transport.OpenReply{Received: r.Received, Durable: r.Durable, DurableTick: r.DurableTick, Totals: r.Totals, Window: s.window}
+func openReply(r recorder.OpenReply) transport.OpenReply {
+	return transport.OpenReply{Received: r.Received, Durable: r.Durable, DurableTick: r.DurableTick, Totals: r.Totals, Window: int(r.Window)}
 }
 
 // tell passes what happened to a session on to its client. Notices stay

@@ -104,7 +104,7 @@ func (s *sinkNotes) read() (durable uint64, sealed []string, failed []transport.
 // openStore opens a recorder behind a store.
 func openStore(t testing.TB, change ...func(*recorder.Config)) (store, context.CancelFunc) {
 	t.Helper()
-	cfg := recorder.Config{Dir: filepath.Join(t.TempDir(), "data"), SegmentBytes: 1 << 20, Segments: 2}
+	cfg := recorder.Config{Dir: filepath.Join(t.TempDir(), "data"), SegmentBytes: 4 << 20}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -119,7 +119,7 @@ func openStore(t testing.TB, change ...func(*recorder.Config)) (store, context.C
 			t.Errorf("close: %v", err)
 		}
 	})
-	return store{recorder: r, window: 1 << 20, waiting: waiting}, giveUp
+	return store{recorder: r, waiting: waiting}, giveUp
 }
 
 func request(id string, epoch uint64) transport.OpenRequest {
@@ -163,8 +163,8 @@ func TestSealRefused(t *testing.T) {
 	session.Detach()
 
 	session, reply, sink := mustOpen(t, s, request("a", 2))
-	if reply.Received != 1 || reply.Totals.Steps != 1 || reply.Window != s.window {
-		t.Errorf("reply %+v, want 1 chunk, 1 step and a window of %d", reply, s.window)
+	if reply.Received != 1 || reply.Totals.Steps != 1 || reply.Window <= 0 {
+		t.Errorf("reply %+v, want 1 chunk, 1 step and a window", reply)
 	}
 	if err := session.Seal(reply.Totals); err != nil {
 		t.Fatal(err)
@@ -214,6 +214,7 @@ func TestFenced(t *testing.T) {
 
 // Where memory is used up chunks wait; none is refused.
 func TestChunksWaitForRoom(t *testing.T) {
+	t.Parallel()
 	disk := &brittleDisk{}
 	s, _ := openStore(t, func(c *recorder.Config) {
 		c.FS, c.MaxPendingBytes, c.FileInterval = disk, minPending, time.Millisecond
@@ -222,12 +223,12 @@ func TestChunksWaitForRoom(t *testing.T) {
 	t.Cleanup(disk.heal)
 	disk.hold("data/live")
 	var appends sync.WaitGroup
-	errs := make(chan error, 8)
+	errs := make(chan error, 32)
 	for i := range cap(errs) {
 		session, _, _ := mustOpen(t, s, request(fmt.Sprint("s", i), 1))
 		defer session.Detach()
 		appends.Go(func() {
-			for seq := range uint64(8) {
+			for seq := range uint64(2) {
 				if err := session.Append(ticks(seq+1, format.Tick(seq), 1000<<10)); err != nil {
 					errs <- err
 					return
@@ -254,21 +255,50 @@ func TestChunksWaitForRoom(t *testing.T) {
 	}
 }
 
+// A chunk that others were faster than waits, too: there was room for a small
+// one, and there is none for it.
+func TestChunkWaitsOnceMore(t *testing.T) {
+	disk := &brittleDisk{}
+	s, _ := openStore(t, func(c *recorder.Config) { c.FS, c.MaxPendingBytes, c.FileInterval = disk, 1<<20, time.Millisecond })
+	t.Cleanup(disk.heal)
+	disk.hold("data/live")
+	first, _, _ := mustOpen(t, s, request("first", 1))
+	defer first.Detach()
+	if err := first.Append(ticks(1, 0, 450<<10)); err != nil {
+		t.Fatal(err)
+	}
+	session, _, _ := mustOpen(t, s, request("second", 1))
+	defer session.Detach()
+	done := make(chan error)
+	go func() { done <- session.Append(ticks(1, 0, 600<<10)) }()
+	eventually(t, "the recorder is asked", func() bool { return s.recorder.Stats().Refused[recorder.CodeBusy] > 0 })
+	select {
+	case err := <-done:
+		t.Fatalf("the chunk did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	disk.heal()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // What waits for room is given up when told so.
 func TestWaitingIsGivenUp(t *testing.T) {
 	disk := &brittleDisk{}
-	s, giveUp := openStore(t, func(c *recorder.Config) { c.FS, c.MaxPendingBytes, c.SessionWindow = disk, 2<<20, 64<<20 })
+	s, giveUp := openStore(t, func(c *recorder.Config) { c.FS, c.MaxPendingBytes = disk, 2<<20 })
 	t.Cleanup(disk.heal)
 	disk.hold("data/live")
-	session, _, _ := mustOpen(t, s, request("a", 1))
-	defer session.Detach()
-	for seq := uint64(1); s.awaitRoom(time.Nanosecond) == nil; seq++ {
-		if err := session.Append(ticks(seq, format.Tick(seq-1), 200<<10)); err != nil {
+	var session transport.Session
+	for i := 0; s.awaitRoom(time.Nanosecond) == nil; i++ {
+		session, _, _ = mustOpen(t, s, request(fmt.Sprint("s", i), 1))
+		defer session.Detach()
+		if err := session.Append(ticks(1, 0, 200<<10)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done := make(chan error)
-	go func() { done <- session.Append(ticks(100, 100, 1)) }()
+	go func() { done <- session.Append(ticks(2, 1, 1)) }()
 	select {
 	case err := <-done:
 		t.Fatalf("the chunk did not wait: %v", err)
@@ -345,6 +375,7 @@ func TestStalledDisk(t *testing.T) {
 // A seal that meets a stalled disk is done once the disk is back, in every
 // place where it can fail.
 func TestSealOnStalledDisk(t *testing.T) {
+	t.Parallel()
 	for _, part := range [...]string{"journal", "live", "sealed"} {
 		t.Run(part, func(t *testing.T) {
 			d, disk := onBrittleDisk(t)
@@ -374,7 +405,7 @@ func TestSealOnStalledDisk(t *testing.T) {
 // A code book larger than the session's window is no reason to refuse the
 // chunks behind it.
 func TestLargeOpening(t *testing.T) {
-	d, disk := onBrittleDisk(t, func(c *Config) { c.SessionWindow = 64 << 10 })
+	d, disk := onBrittleDisk(t, func(c *Config) { c.SessionWindow, c.SegmentBytes, c.Segments = 64<<10, 2<<20, 4 })
 	var told complaints
 	c := dial(t, d.server.Addr().String(), d.pair.Fingerprint().String(), func(cfg *transport.ClientConfig) {
 		cfg.OnError, cfg.ChunkLinger = told.take, time.Millisecond
@@ -407,12 +438,13 @@ func TestLargeOpening(t *testing.T) {
 // A daemon whose disk hangs and whose memory is full still ends in time, and
 // says that not all is written.
 func TestStopOnHangingDisk(t *testing.T) {
-	d, disk := onBrittleDisk(t, func(c *Config) { c.MaxPending, c.SessionWindow, c.SegmentBytes = minPending, 16<<20, 8<<20 })
+	t.Parallel()
+	d, disk := onBrittleDisk(t, func(c *Config) { c.MaxPending, c.SegmentBytes, c.Segments = minPending, 8<<20, 4 })
 	c := dial(t, d.server.Addr().String(), d.pair.Fingerprint().String(), func(cfg *transport.ClientConfig) {
 		cfg.OnError, cfg.SessionMemory, cfg.ChunkBytes = nil, 64<<20, 256<<10
 	})
 	disk.hold("data/live")
-	for i := range 3 {
+	for i := range 4 {
 		rec, err := c.Open(transport.Spec{Meta: format.Metadata{Session: fmt.Sprint("m", i)}})
 		if err != nil {
 			t.Fatal(err)
@@ -425,8 +457,16 @@ func TestStopOnHangingDisk(t *testing.T) {
 	}
 	room := store{recorder: d.recorder, waiting: context.Background()}
 	eventually(t, "full memory", func() bool { return room.awaitRoom(time.Nanosecond) != nil })
+	// Connections that wait for room go with their time.
 	begin := time.Now()
-	err := d.Stop(within(t, 2*time.Second))
+	if err := d.seeOff(within(t, time.Second)); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 1200*time.Millisecond {
+		t.Errorf("the clients left after %v, want half a second", took)
+	}
+	begin = time.Now()
+	err := d.Stop(within(t, time.Second))
 	if err == nil || !strings.Contains(err.Error(), "acknowledged is in the journal") {
 		t.Errorf("stop says %v, want that not all is written", err)
 	}

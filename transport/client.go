@@ -42,7 +42,8 @@ type ClientConfig struct {
 	// which at most half are taken; 256 MiB.
 	Memory int
 
-	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB.
+	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB. What was
+	// recorded within the linger is lost if the game's process is killed.
 	ChunkLinger time.Duration
 	ChunkBytes  int
 	// WriteLinger gathers the frames of one write; 2 ms.
@@ -105,8 +106,8 @@ type Client struct {
 	link       *link
 	linkErr    error // why there is no link
 	closing    bool
-	lingering  fifo[lingering]
-	retries    []lingering
+	lingering  fifo[dueAt]
+	retries    []dueAt
 	retryAt    time.Time // when the first of them is due
 	complaints fifo[complaint]
 	unheard    int // complaints that were dropped
@@ -120,8 +121,8 @@ type Client struct {
 	sentBytes  uint64
 }
 
-// lingering is a recording that is due at a time.
-type lingering struct {
+// dueAt is a recording that is due at a time.
+type dueAt struct {
 	r   *Recording
 	due time.Time
 }
@@ -155,7 +156,10 @@ func Dial(ctx context.Context, addrs []string, cfg ClientConfig) (*Client, error
 	}
 	c := newClient(addrs, cfg)
 	c.dial = c.dialQUIC
-	return c, c.start(ctx)
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func newClient(addrs []string, cfg ClientConfig) *Client {
@@ -275,6 +279,9 @@ func (c *Client) Resume(session string) (*Recording, error) {
 	if err := format.ValidSession(session); err != nil {
 		return nil, err
 	}
+	if c.closed() {
+		return nil, ErrClosed
+	}
 	if c.cfg.Spool == "" {
 		return nil, errors.New("to resume a session needs ClientConfig.Spool")
 	}
@@ -299,6 +306,13 @@ func (c *Client) Spooled() ([]string, error) {
 		return nil, nil
 	}
 	return spooled(c.cfg.Spool)
+}
+
+// closed tells whether Close was called.
+func (c *Client) closed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing
 }
 
 // adopt takes a recording into the client.
@@ -386,10 +400,7 @@ func undelivered(recordings []*Recording) error {
 
 // newRecording makes a recording whose session has no chunks yet.
 func (c *Client) newRecording(s *Spec) (*Recording, error) {
-	c.mu.Lock()
-	closing := c.closing
-	c.mu.Unlock()
-	if closing {
+	if c.closed() {
 		return nil, ErrClosed
 	}
 	meta := s.Meta
@@ -434,15 +445,15 @@ func (r *Recording) makeOpening(meta *format.Metadata, s *Spec) error {
 		}
 		b = format.AppendChunk(b, format.ChunkBook, 0, format.AppendBook(nil, s.Book))
 	}
-	if len(b) > format.MaxOpening {
-		return fmt.Errorf("%w: metadata and code book of %d bytes, the most is %d", format.ErrLimit, len(b), format.MaxOpening)
-	}
 	if len(s.Players) > 0 {
 		if err := r.notes.addPlayers(s.Players); err != nil {
 			return err
 		}
 		b = format.AppendChunk(b, format.ChunkPlayers, 0, format.AppendPlayers(nil, r.notes.salt(), r.notes.events))
 		r.notes.events = nil
+	}
+	if len(b) > format.MaxOpening {
+		return fmt.Errorf("%w: metadata, code book and players of %d bytes, the most is %d", format.ErrLimit, len(b), format.MaxOpening)
 	}
 	r.opening = b
 	return nil

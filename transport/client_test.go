@@ -617,7 +617,7 @@ func TestSealAcrossRestart(t *testing.T) {
 			w.mu.Unlock()
 			w.cut()
 		})
-		time.AfterFunc(2500*time.Millisecond, func() {
+		time.AfterFunc(600*time.Millisecond, func() {
 			w.rec.crash()
 			w.startDaemon(Config{})
 		})

@@ -28,13 +28,21 @@
 //	frame.go       the bytes of every frame: parse and append, no I/O
 //	refusal.go     typed refusals, the same on both ends
 //	carrier.go     what carries frames: reading, writing, deadlines; quic.go is QUIC
+//	tls.go         certificates, fingerprints, pins; udp.go the socket's buffers
+//
+//	recorder.go    what a server needs behind it
 //	server.go      listening, admission, shutdown
-//	serverconn.go  one connection of a daemon; serversession.go one session on it
-//	client.go      a game server's client; link.go one connection of it; dial.go how it connects
-//	recording.go   a session being recorded; cut.go cuts its chunks, queue.go keeps them until durable
+//	serverconn.go  one connection: what it reads; serverwrite.go what it writes
+//	serversession.go one session on it
+//
+//	client.go      a game server's client; keeper.go its goroutines
+//	dial.go        how it connects; link.go one connection
+//	recording.go   a session being recorded; notes.go what is beside its ticks
+//	cut.go         cuts chunks; queue.go keeps them until they are durable
+//	flow.go        a recording as the connection sees it
 //	spool.go       the spool file that a restarted game server resumes from
-//	tls.go         certificates, fingerprints, pins
 //
 // Nothing here syncs the spool to disk: it survives the end of the game's
-// process, not of its machine.
+// process, not of its machine. It holds the whole session, and is a replay
+// by itself, until the session is sealed.
 package transport

@@ -116,6 +116,7 @@ func (r *Recording) opened(l *link, o *opened) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.link != l || r.over {
+		l.say(appendLeave(nil, o.alias))
 		return nil
 	}
 	if r.live {
@@ -133,7 +134,7 @@ func (r *Recording) opened(l *link, o *opened) error {
 
 // goLive sends on from where the daemon is.
 func (r *Recording) goLive(o *opened) {
-	r.live, r.tries, r.trouble = true, 0, nil
+	r.live, r.trouble = true, nil
 	r.q.window = int64(min(o.window, 1<<62))
 	r.settle(o.durable, o.durableTick)
 	r.client.ready(r)
@@ -155,10 +156,12 @@ func (r *Recording) beginContinued(o *opened) {
 // has lost it, and gets it again from the spool.
 func (r *Recording) rewind(l *link, o *opened) error {
 	if o.received+1 > r.q.next() {
+		l.say(appendLeave(nil, o.alias))
 		r.refuse(refuse(CodeConflict, "the daemon has chunk %d, only %d were recorded here", o.received, r.q.next()-1))
 		return nil
 	}
 	if r.spool == nil {
+		l.say(appendLeave(nil, o.alias))
 		r.end(fmt.Errorf("session %s: %w: it has chunk %d of %d", r.id, ErrLost, o.received, r.q.first-1), false)
 		return nil
 	}
@@ -174,12 +177,12 @@ func (r *Recording) restore(l *link, o opened) {
 	if r.link != l || r.over {
 		return
 	}
-	switch {
-	case err != nil:
+	if err == nil && (h.first > o.received+1 || h.first+uint64(len(h.chunks)) < r.q.first) {
+		err = errors.New("it does not hold them either")
+	}
+	if err != nil {
+		l.say(appendLeave(nil, o.alias))
 		r.end(fmt.Errorf("session %s: %w; reading back the spool: %w", r.id, ErrLost, err), false)
-		return
-	case h.first > o.received+1 || h.first+uint64(len(h.chunks)) < r.q.first:
-		r.end(fmt.Errorf("session %s: %w: the spool does not hold it either", r.id, ErrLost), false)
 		return
 	}
 	q := queue{first: h.first, window: r.q.window}
@@ -204,8 +207,12 @@ func (r *Recording) acked(l *link, a *ack) error {
 	if r.link != l || !r.live || r.over {
 		return nil
 	}
+	before := r.q.first
 	if !r.settle(a.durable, a.durableTick) {
 		return &FrameError{Frame: frameName(typeAck), What: fmt.Sprintf("session %s: chunk %d was never sent", r.id, a.durable)}
+	}
+	if r.q.first > before {
+		r.tries = 0
 	}
 	if r.q.unsent() != nil || !r.keys.empty() {
 		r.client.ready(r)
@@ -282,6 +289,9 @@ func (r *Recording) sealedAs(l *link, s *sealed) {
 func (r *Recording) end(reason error, delivered bool) {
 	if r.over {
 		return
+	}
+	if r.live && r.sealed == nil {
+		r.link.say(appendLeave(nil, r.alias))
 	}
 	r.over, r.halted, r.live, r.link = true, true, false, nil
 	r.trouble = reason

@@ -53,7 +53,7 @@ func (c *Client) linger(r *Recording) {
 	if c.lingering.len() == 0 {
 		ring(c.keeping)
 	}
-	c.lingering.push(lingering{r, time.Now().Add(c.cfg.ChunkLinger)})
+	c.lingering.push(dueAt{r, time.Now().Add(c.cfg.ChunkLinger)})
 }
 
 // ready lets the sender look at r.
@@ -77,7 +77,7 @@ func (c *Client) retry(r *Recording, tries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	due := time.Now().Add(c.backoff(tries + 3))
-	c.retries = append(c.retries, lingering{r, due})
+	c.retries = append(c.retries, dueAt{r, due})
 	if len(c.retries) == 1 || due.Before(c.retryAt) {
 		c.retryAt = due
 		ring(c.keeping)

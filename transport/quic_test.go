@@ -355,6 +355,33 @@ func TestHandshakeFlood(t *testing.T) {
 	x.finish()
 }
 
+// From an eighth of the cap on clients must prove their address; at the cap
+// none is let in, and a handshake that ends makes room.
+func TestAdmission(t *testing.T) {
+	s := newServer(Config{Recorder: newFakeRecorder(), MaxHandshakes: 16})
+	var cancels []context.CancelFunc
+	for i := range 16 {
+		if must := s.mustProveAddress(nil); must != (i >= 2) {
+			t.Errorf("with %d handshakes: prove %v", i, must)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancels = append(cancels, cancel)
+		if _, err := s.admit(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.admit(t.Context(), nil); err == nil || s.Stats().RefusedConnections != 1 || s.Stats().Handshakes != 16 {
+		t.Errorf("%v, %+v", err, s.Stats())
+	}
+	for _, cancel := range cancels {
+		cancel()
+	}
+	eventually(t, "no handshakes", func() bool { return s.Stats().Handshakes == 0 })
+	if _, err := s.admit(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestConnectionLimit(t *testing.T) {
 	rec, k := newFakeRecorder(), keypair(t)
 	s := listen(t, k, "127.0.0.1:0", Config{Recorder: rec, MaxConnections: 1})

@@ -85,7 +85,7 @@ type Recording struct {
 	live    bool // opened on link
 	epoch   uint64
 	resumed bool // nothing was recorded since Resume
-	tries   int  // refusals in a row that were temporary
+	tries   int  // temporary refusals since a chunk became durable
 	// continuing is set until Continue has its first answer.
 	continuing bool
 	continueAt format.Tick
@@ -327,6 +327,16 @@ func (r *Recording) Gap(last format.Tick, reason string) error {
 	return nil
 }
 
+// Flush lets what was recorded go without waiting for the linger. It does not
+// wait until it has gone.
+func (r *Recording) Flush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.cut()
+	}
+}
+
 // Durable is the first tick that is not yet safe on the daemon's disk: every
 // tick before it is.
 func (r *Recording) Durable() format.Tick {
@@ -489,11 +499,7 @@ func (r *Recording) Close(ctx context.Context) error {
 	if r.over {
 		return r.endError()
 	}
-	l, alias := r.link, r.alias
 	r.end(ErrClosed, err == nil)
-	if l != nil && err == nil {
-		l.say(appendLeave(nil, alias))
-	}
 	return err
 }
 

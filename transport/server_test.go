@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -498,7 +499,11 @@ func TestNoise(t *testing.T) {
 			time.Sleep(time.Minute)
 			x.c.End(CodeNone, "")
 			time.Sleep(time.Second)
-			if !w.rec.allDetached() || len(w.server.conns) != 0 || w.server.Stats().Sessions != 0 {
+			synctest.Wait()
+			w.server.mu.Lock()
+			conns := len(w.server.conns)
+			w.server.mu.Unlock()
+			if !w.rec.allDetached() || conns != 0 || w.server.Stats().Sessions != 0 {
 				t.Errorf("seed %d: something is left: %+v", seed, w.server.Stats())
 			}
 		})
@@ -566,5 +571,29 @@ func TestAckBeforeSealed(t *testing.T) {
 		if last.durable != 1 || last.durableTick != 1 {
 			t.Errorf("the last ack is %+v", last)
 		}
+	})
+}
+
+// A recording that was closed while the daemon was opening its session does
+// not leave it attached.
+func TestCloseRecordingWhileOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		release := make(chan struct{})
+		w.mu.Lock()
+		w.server = newServer(Config{Recorder: &slowRecorder{fakeRecorder: w.rec, release: release}})
+		w.mu.Unlock()
+		c := w.connect()
+		r, _ := c.Open(spec("slow"))
+		r.EndTick()
+		if err := r.Close(within(t, time.Second)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close gives %v", err)
+		}
+		close(release)
+		time.Sleep(time.Second)
+		if n := w.server.Stats().Sessions; n != 0 || !w.rec.allDetached() {
+			t.Errorf("%d sessions are attached", n)
+		}
+		w.close(c)
 	})
 }

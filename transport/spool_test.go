@@ -363,13 +363,13 @@ func TestDaemonLosesData(t *testing.T) {
 // A producer that continues without its old spool has a new one, whether it
 // goes on behind a gap or with ticks that come again.
 func TestContinueWithSpool(t *testing.T) {
-	for _, ahead := range []int{5, -50} {
+	for _, c := range []struct{ ahead, starts int }{{5, 4}, {-50, 4}, {-50, 0}} {
 		dir, dir2 := t.TempDir(), t.TempDir()
-		synctest.Test(t, func(t *testing.T) { testContinueWithSpool(t, dir, dir2, ahead) })
+		synctest.Test(t, func(t *testing.T) { testContinueWithSpool(t, dir, dir2, c.ahead, c.starts) })
 	}
 }
 
-func testContinueWithSpool(t *testing.T, dir, dir2 string, ahead int) {
+func testContinueWithSpool(t *testing.T, dir, dir2 string, ahead, starts int) {
 	{
 		w := spoolWorld(t, dir)
 		c := w.connect()
@@ -388,8 +388,7 @@ func testContinueWithSpool(t *testing.T, dir, dir2 string, ahead int) {
 		w.cfg.Spool = dir2
 		time.Sleep(2 * time.Second)
 		c = w.connect()
-		r, err := c.Continue(within(t, time.Minute), s, format.Tick(int(e.next())+ahead))
-		if err != nil {
+		if _, err := c.Continue(within(t, time.Minute), s, format.Tick(int(e.next())+ahead)); err != nil {
 			t.Fatal(err)
 		}
 		gaps := 0
@@ -402,13 +401,14 @@ func testContinueWithSpool(t *testing.T, dir, dir2 string, ahead int) {
 		}
 		w.abort(c) // before anything was recorded
 		c = w.connect()
-		if r, err = c.Resume("match-1"); err != nil {
+		r, err := c.Resume("match-1")
+		if err != nil {
 			t.Fatal(err)
 		}
 		if r.NextTick() != e.next() {
 			t.Errorf("resumed at tick %d, expected %d", r.NextTick(), e.next())
 		}
-		for range 4 {
+		for range starts {
 			e.play(t, r, 20)
 			if e.next() > 120 {
 				e.hash(t, r, e.next()-1)
@@ -485,6 +485,34 @@ func TestCloseKeepsSpool(t *testing.T) {
 		if len(f.Summary().Keyframes) != 1 {
 			t.Errorf("%d keyframes", len(f.Summary().Keyframes))
 		}
+		w.close(c)
+	})
+}
+
+// A client that is closed in a hurry has spooled what it was given.
+func TestHastyClose(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := spoolWorld(t, dir)
+		c := w.connect()
+		first, _ := c.Open(spec("match-1"))
+		e := expected{first: 10}
+		e.play(t, first, 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var undelivered *UndeliveredError
+		if err := c.Close(ctx); !errors.As(err, &undelivered) {
+			t.Errorf("Close gives %v", err)
+		}
+		c = w.connect()
+		r, err := c.Resume("match-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.NextTick() != e.next() {
+			t.Errorf("resumed at tick %d, expected %d", r.NextTick(), e.next())
+		}
+		w.sealAndCompare(r, &e)
 		w.close(c)
 	})
 }

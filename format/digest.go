@@ -152,15 +152,32 @@ func (c *content) addBatch(b *Batch) {
 			c.openSegment(uint64(t.Tick) / SegmentTicks)
 		}
 		parts.add(&t)
+		if len(parts.inputs) >= segmentBuffer {
+			c.write(parts)
+		}
 		left := SegmentTicks - 1 - int(t.Tick%SegmentTicks)
 		c.open.ticks += 1 + uint64(r.skipEmpty(left))
 	}
 	c.write(parts)
+	parts.shrink()
 }
 
 // segmentBytes gathers what goes into the three leaves of a segment, so
 // that hashing runs over long stretches.
 type segmentBytes struct{ inputs, hashes, times []byte }
+
+// segmentBuffer is where gathered inputs are hashed. A daemon has one such
+// buffer for every session, so it stays small.
+const segmentBuffer = 2 << 10
+
+// shrink lets go of what large chunks or ticks have left behind.
+func (s *segmentBytes) shrink() {
+	for _, b := range [...]*[]byte{&s.inputs, &s.hashes, &s.times} {
+		if cap(*b) > 2*segmentBuffer {
+			*b = nil
+		}
+	}
+}
 
 func (s *segmentBytes) add(t *TickRecord) {
 	offset := uint64(t.Tick) % SegmentTicks

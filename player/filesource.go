@@ -75,11 +75,20 @@ func (s *FileSource) find(next format.Tick) (*format.Keyframe, error) {
 // without a keyframe.
 func StartOf(file *format.File) Start {
 	s := file.Summary()
-	start := Start{Meta: s.Meta, Book: file.Book(), NextTick: s.Meta.FirstTick}
-	for _, p := range s.Roster() {
-		if len(p.Stays) > 0 && p.Stays[0].Joined <= s.Meta.FirstTick {
-			start.Players = append(start.Players, p)
+	return Start{Meta: s.Meta, Book: file.Book(), NextTick: s.Meta.FirstTick, Players: playersAtStart(s)}
+}
+
+// playersAtStart gives those who are there before the first tick, as they
+// joined then: what a player does later must not reach the game's first
+// state.
+func playersAtStart(s *format.Summary) []format.Player {
+	var early format.Summary
+	for _, e := range s.Players {
+		if e.Tick <= s.Meta.FirstTick {
+			early.Players = append(early.Players, e)
 		}
 	}
-	return start
+	return slices.DeleteFunc(early.Roster(), func(p format.Player) bool {
+		return len(p.Stays) == 0 || !p.Stays[len(p.Stays)-1].Open
+	})
 }

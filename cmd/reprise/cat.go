@@ -43,6 +43,9 @@ func (o *catOptions) run(stdout io.Writer, r *replay) error {
 	if err := o.from.within(&o.to, r.File); err != nil {
 		return err
 	}
+	if isTerminal(stdout) {
+		stdout = &escapingWriter{w: stdout}
+	}
 	out := bufio.NewWriter(stdout)
 	var err error
 	if o.jsonl {
@@ -92,7 +95,7 @@ func (o *catOptions) gap(w *bufio.Writer, g format.Gap) {
 	if o.from.set && g.Last < o.from.value || o.to.set && g.First > o.to.value {
 		return
 	}
-	fmt.Fprintf(w, "%d gap until tick %d: %s\n", g.First, g.Last, printable(g.Reason))
+	fmt.Fprintf(w, "%d gap until tick %d%s\n", g.First, g.Last, because(jsonText(g.Reason)))
 }
 
 func catTick(w *bufio.Writer, book *format.CodeBook, t *format.TickRecord, steps *format.StepReader) error {

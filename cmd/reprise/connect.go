@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type serverOptions struct {
 	pin, ca   string
 	insecure  bool
 	tokenFile string
+	cert, key string
 }
 
 func (o *serverOptions) flags(f *pflag.FlagSet) {
@@ -29,6 +31,8 @@ func (o *serverOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ca, "ca", "", "file with the authority's certificate (PEM)")
 	f.BoolVar(&o.insecure, "insecure", false, "accept any certificate: anyone on the way can then pose as the daemon")
 	f.StringVar(&o.tokenFile, "token-file", "", "file with the access token")
+	f.StringVar(&o.cert, "cert", "", "certificate (PEM) to show a daemon that asks for one; with --key")
+	f.StringVar(&o.key, "key", "", "key (PEM) of --cert")
 }
 
 // config makes the client's configuration, or says what is missing.
@@ -36,7 +40,7 @@ func (o *serverOptions) config(stderr io.Writer) (transport.ClientConfig, error)
 	if len(o.servers) == 0 {
 		return transport.ClientConfig{}, usagef("name the daemon with --server host:port")
 	}
-	tls, err := transport.Trust{Pin: o.pin, CAFile: o.ca, Insecure: o.insecure}.Config()
+	tls, err := o.tls()
 	if err != nil {
 		return transport.ClientConfig{}, usagef("%w", err)
 	}
@@ -48,6 +52,25 @@ func (o *serverOptions) config(stderr io.Writer) (transport.ClientConfig, error)
 		}
 		cfg.Token = bytes.TrimSpace(token)
 	}
+	return cfg, nil
+}
+
+// tls says how the daemon is known, and what it is shown.
+func (o *serverOptions) tls() (*tls.Config, error) {
+	cfg, err := transport.Trust{Pin: o.pin, CAFile: o.ca, Insecure: o.insecure}.Config()
+	switch {
+	case err != nil:
+		return nil, err
+	case o.cert == "" && o.key == "":
+		return cfg, nil
+	case o.cert == "" || o.key == "":
+		return nil, errors.New("--cert and --key go together: give both or neither")
+	}
+	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+	if err != nil {
+		return nil, fmt.Errorf("--cert %s with --key %s: %w", printable(o.cert), printable(o.key), err)
+	}
+	cfg.Certificates = []tls.Certificate{pair}
 	return cfg, nil
 }
 

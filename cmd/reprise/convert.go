@@ -20,8 +20,8 @@ func newConvert() *cobra.Command {
 		Short: "Convert a replay to another format",
 		Long: `convert reads any replay and writes RPLY2, RPLY1 or JSON lines; OUT's ending
 decides (.rply is RPLY2, .jsonl is JSON lines) unless --to does. It refuses to
-lose anything that the target cannot hold, and says what that is. OUT must not
-exist; "-" is standard output.
+lose anything that the target cannot hold, and says what that is; with --lossy it
+leaves that behind. OUT must not exist; "-" is standard output.
 
 Raw saveState buffers of the replay array are read with --raw-width, --raw-params
 and --raw-length (IN is the command area), and written with --to savestate (OUT
@@ -46,7 +46,7 @@ buffers of the original engine's code, which splits int64 halves at 2^31.`,
 	f.IntVar(&o.rawWidth, "raw-width", 0, "width of command codes in the raw command area: 8 or 16")
 	f.IntVar(&o.rawLength, "raw-length", -1, "number of steps in the raw command area (default: all of it)")
 	f.IntVar(&o.split, "int64-split", 32, "where raw int64 halves are split: 32, or 31 for the original engine's code")
-	f.BoolVar(&o.lossy, "lossy", false, "let --to savestate leave behind all but the steps")
+	f.BoolVar(&o.lossy, "lossy", false, "let --to rply1 and savestate leave behind what they have no place for")
 	return cmd
 }
 
@@ -109,9 +109,9 @@ func (o *convertOptions) run(cmd *cobra.Command, r *replay, out string) error {
 	case o.to == "savestate":
 		return o.writeRaw(ctx, r, out)
 	case out == "-":
-		return o.write(cmd.OutOrStdout(), r)
+		return o.write(cmd.OutOrStdout(), cmd.ErrOrStderr(), r)
 	}
-	err := writeNew(ctx, out, func(f newFile) error { return o.write(f, r) })
+	err := writeNew(ctx, out, func(f newFile) error { return o.write(f, cmd.ErrOrStderr(), r) })
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,18 @@ func (o *convertOptions) run(cmd *cobra.Command, r *replay, out string) error {
 	return nil
 }
 
-func (o *convertOptions) write(out io.Writer, r *replay) error {
+func (o *convertOptions) write(out, stderr io.Writer, r *replay) error {
 	w := bufio.NewWriter(out)
 	var err error
-	switch o.to {
-	case "rply1":
+	switch {
+	case o.to == "rply1" && o.lossy:
+		var lost []string
+		if lost, err = format.WriteRPLY1Lossy(w, r.File); len(lost) > 0 {
+			say(stderr, "%s: left behind: %s", printable(r.path), strings.Join(lost, ", "))
+		}
+	case o.to == "rply1":
 		err = format.WriteRPLY1(w, r.File)
-	case "jsonl":
+	case o.to == "jsonl":
 		err = format.WriteJSONL(w, r.File, format.JSONLWriteOptions{})
 	default:
 		_, err = io.Copy(w, r.Raw())
@@ -206,7 +211,7 @@ func (o *convertOptions) refuseLoss(s *format.Summary) error {
 	}{{s.Hashes, "state hashes"}, {uint64(len(s.Keyframes)), "keyframes"}, {uint64(len(s.Marks)), "marks"}, {uint64(len(s.Gaps)), "gaps"},
 		{uint64(len(s.Players)), "players"}, {s.Reports, "reports"}, {uint64(s.Meta.TickRate.Num), "ticks and their rate"}} {
 		if loss.n > 0 {
-			return fmt.Errorf("%w: a saveState has no place for %s: add --lossy to leave all but the steps behind", format.ErrLossy, loss.what)
+			return fmt.Errorf("%w: a saveState has no place for %s", format.ErrLossy, loss.what)
 		}
 	}
 	return nil

@@ -95,7 +95,7 @@ func emptyFolder(path string) error {
 }
 
 func (d *demoRun) say(text string, args ...any) {
-	fmt.Fprintf(d.out, "%6.2fs  %s\n", time.Since(d.started).Seconds(), fmt.Sprintf(text, args...))
+	fmt.Fprintf(d.out, "%6.2fs  %s\n", time.Since(d.started).Seconds(), printable(fmt.Sprintf(text, args...)))
 }
 
 func (d *demoRun) data() string    { return filepath.Join(d.dir, "data") }
@@ -275,9 +275,9 @@ func (d *demoRun) verify(ctx context.Context) error {
 		}
 		d.say("verified %-10s %s run again, %s compared, all equal", m.id, counted(report.TicksRun, "tick"), counted(report.HashesCompared, "hash"))
 	}
-	self, first := calledAs(), d.matches[0].file
+	self, first, folder := calledAs(), printable(d.matches[0].file), printable(d.replays())
 	_, err := fmt.Fprintf(d.out, "\nThe replays are in %s. Try:\n\n  %s info %s\n  %s play --speed 8 %s\n  %s verify %s\n",
-		d.replays(), self, first, self, first, self, d.replays())
+		folder, self, first, self, first, self, folder)
 	return err
 }
 

@@ -45,7 +45,7 @@ type demoGame interface {
 	keyframe() []byte
 }
 
-// A real-time match of the demo is played twenty times faster than by people,
+// A real-time match of the demo is played fifty times faster than by people,
 // and not to its end; a climb has turns at the speed of a machine.
 const (
 	demoTicks     = 4000

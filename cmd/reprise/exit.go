@@ -80,7 +80,7 @@ func exitCode(err error) int {
 		return exitFalse
 	case isError[*player.SimulationError](err):
 		return exitSimulation
-	case format.IsDamage(err), errors.Is(err, player.ErrOutOfOrder), errors.Is(err, format.ErrTotals):
+	case format.IsDamage(err), errors.Is(err, player.ErrOutOfOrder), errors.Is(err, format.ErrTotals), errors.Is(err, format.ErrState):
 		return exitDamaged
 	case isError[*player.GameMissingError](err), isError[*player.BuildMismatchError](err), errors.Is(err, player.ErrStart):
 		return exitGame
@@ -112,10 +112,12 @@ func hintFor(err error) string {
 		return "read it with the version of reprise that wrote it, or a later one"
 	case errors.Is(err, format.ErrNotReplay):
 		return "a replay is RPLY1, RPLY2 or JSON lines, as it is or in .zst or .gz"
+	case errors.Is(err, format.ErrLossy):
+		return "RPLY2 and JSON lines hold all of it; --lossy leaves behind what can be left out"
 	case isError[*player.DesyncError](err):
 		return `"reprise cat --from T --to T FILE" prints what was recorded for tick T`
 	case isError[*player.GameMissingError](err):
-		return "name the simulation with --sim"
+		return "--sim must name the simulation of the recorded game"
 	case isError[*player.BuildMismatchError](err):
 		return "--any-build plays it all the same: what the builds do differently shows as desync"
 	case errors.Is(err, player.ErrNothingCompared):

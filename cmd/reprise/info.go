@@ -88,7 +88,7 @@ func (t *infoText) lists(i *fileInfo) {
 		t.line("mark", "tick %d, %s, player %d: %s", m.Tick, printable(string(m.Kind)), m.Player, printable(string(m.Text)))
 	}
 	for _, g := range i.Gaps {
-		t.line("gap", "%s, declared by %s: %s", g.ticks(), g.Declared, printable(string(g.Reason)))
+		t.line("gap", "%s, declared by %s%s", g.ticks(), g.Declared, because(g.Reason))
 	}
 	if i.PlayerCount != nil {
 		t.line("players", "%d", *i.PlayerCount)
@@ -107,6 +107,14 @@ func (t *infoText) lists(i *fileInfo) {
 	}
 }
 
+// because puts a reason behind a fact, if there is one.
+func because(reason jsonText) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + printable(string(reason))
+}
+
 func (i *fileInfo) stateSentence() string {
 	s := i.State
 	switch {
@@ -117,9 +125,7 @@ func (i *fileInfo) stateSentence() string {
 	case len(i.Gaps) > 0:
 		s += ", with " + counted(len(i.Gaps), "gap")
 	}
-	if i.EndReason != "" {
-		s += ": " + printable(string(i.EndReason))
-	}
+	s += because(i.EndReason)
 	if i.Torn != nil {
 		s += fmt.Sprintf("; ends inside a record: %d bytes from offset %d on are not whole", i.Torn.Bytes, i.Torn.Offset)
 	}

@@ -64,7 +64,7 @@ func newOpener(cmd *cobra.Command) *opener {
 func (o *opener) open(path string) (*replay, error) {
 	f, err := o.file(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, openError(err)
 	}
 	r := &replay{File: f, path: path}
 	if f.Source == "rply2" && f.Summary().End == nil {
@@ -89,7 +89,7 @@ func (o *opener) file(path string) (*format.File, error) {
 func (o *opener) openPacked(path string) (*replay, error) {
 	f, err := o.packed(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, openError(err)
 	}
 	return &replay{File: f, path: path}, nil
 }
@@ -142,6 +142,15 @@ func (o *opener) live(path string) bool {
 		o.running[data] = running
 	}
 	return running
+}
+
+// openError is the error of a file that does not open: one that goes over a
+// limit counts like one that is damaged.
+func openError(err error) error {
+	if errors.Is(err, format.ErrLimit) {
+		return &exitError{exitDamaged, err}
+	}
+	return cause(err)
 }
 
 // cause drops the path that os errors repeat.

@@ -50,12 +50,38 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
+// escapingWriter escapes the hidden characters of JSON on its way to a
+// terminal: a foreign header stands in JSON lines as it came.
+type escapingWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a character
+}
+
+func (e *escapingWriter) Write(b []byte) (int, error) {
+	text := append(e.rest, b...)
+	whole := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) && !utf8.FullRune(tail) {
+			whole -= n
+			break
+		}
+	}
+	e.rest = bytes.Clone(text[whole:])
+	if _, err := e.w.Write(escapeHidden(nil, text[:whole])); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
 // escapeHidden appends JSON with its hidden characters escaped. Those of one
-// byte that may stand in JSON are its white space, and DEL.
+// byte that may stand in JSON are DEL, and white space: of that only the
+// carriage return does harm.
 func escapeHidden(dst, doc []byte) []byte {
 	for len(doc) > 0 {
 		r, n := utf8.DecodeRune(doc)
 		switch {
+		case r == '\r':
+			dst = append(dst, ' ')
 		case r < 0x7f || !hidden(r):
 			dst = append(dst, doc[:n]...)
 		case r > 0xffff:

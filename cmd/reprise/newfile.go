@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,24 +12,21 @@ import (
 	"syscall"
 )
 
-// newFile is a file that is being written. It ends writing once the command
-// is interrupted.
+// newFile is a file that is being written. It refuses to be written on once
+// the command is interrupted.
 type newFile struct {
-	*os.File
-	ctx context.Context
+	ctx  context.Context
+	file *os.File
 }
 
 func (f newFile) Write(b []byte) (int, error) {
 	if f.ctx.Err() != nil {
 		return 0, f.ctx.Err()
 	}
-	return f.File.Write(b)
+	return f.file.Write(b)
 }
 
-// ReadFrom hides that of os.File, which would not look at ctx.
-func (f newFile) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{f}, r)
-}
+func (f newFile) ReadAt(b []byte, at int64) (int, error) { return f.file.ReadAt(b, at) }
 
 // writeNew creates path, which must not exist, with what write puts into it:
 // under a temporary name until it is whole and on the disk. After a failure
@@ -44,7 +40,7 @@ func writeNew(ctx context.Context, path string, write func(newFile) error) error
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", printable(path), cause(err))
 	}
-	err = write(newFile{f, ctx})
+	err = write(newFile{ctx, f})
 	if err == nil {
 		err = f.Sync()
 	}

@@ -62,6 +62,9 @@ func (o *playOptions) run(cmd *cobra.Command, r *replay) error {
 	if err := o.from.within(&o.to, r.File); err != nil {
 		return err
 	}
+	if o.trace != "" && r.Summary().Meta.HashBytes == 0 {
+		return usagef("--trace: the replay declares no state hashes, so no trace of them can be written")
+	}
 	sims := o.sim.open(cmd)
 	defer sims.close()
 	sim, release, err := sims.forReplay(r.Summary().Meta)

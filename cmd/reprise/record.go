@@ -127,7 +127,7 @@ const leaveTime = time.Second
 // recorded stays at the daemon, and in the spool.
 func (o *recordOptions) record(cmd *cobra.Command, client *transport.Client, r *replay, shown *progress) (*recordResult, error) {
 	ctx, start := cmd.Context(), time.Now()
-	match, sent, err := o.begin(client, r.File)
+	match, sent, err := o.begin(ctx, client, r.File)
 	if err == nil {
 		s := &streamer{match: match, f: r.File, speed: float64(o.speed), shown: shown}
 		err = s.run(ctx, sent)
@@ -162,7 +162,7 @@ func (o *recordOptions) explain(match *transport.Recording, err error) error {
 
 // begin opens the session, or goes on from the spool; sent tells what the
 // recording has already.
-func (o *recordOptions) begin(client *transport.Client, f *format.File) (*transport.Recording, *sentBefore, error) {
+func (o *recordOptions) begin(ctx context.Context, client *transport.Client, f *format.File) (*transport.Recording, *sentBefore, error) {
 	spooled, err := client.Spooled()
 	if err != nil {
 		return nil, nil, err
@@ -173,6 +173,9 @@ func (o *recordOptions) begin(client *transport.Client, f *format.File) (*transp
 			return nil, nil, fmt.Errorf("spool of session %s: %w", o.session, err)
 		}
 		match, err := client.Resume(o.session)
+		if err == nil {
+			err = o.catchUp(ctx, match)
+		}
 		return match, sent, err
 	}
 	meta := *f.Summary().Meta
@@ -187,6 +190,19 @@ func (o *recordOptions) begin(client *transport.Client, f *format.File) (*transp
 	}
 	match, err := client.Open(transport.Spec{Meta: meta, Book: f.Book(), Players: players[:early]})
 	return match, &sentBefore{players: early}, err
+}
+
+// catchUp waits until the daemon has what the spool holds: whether it takes
+// that has to be known before more is recorded.
+func (o *recordOptions) catchUp(ctx context.Context, match *transport.Recording) error {
+	if match.NextTick() == match.Durable() {
+		return nil
+	}
+	err := match.Wait(ctx, match.NextTick()-1)
+	if errors.Is(err, transport.ErrMissing) {
+		return nil
+	}
+	return err
 }
 
 func (o *recordOptions) print(w io.Writer, r *recordResult) error {

@@ -59,9 +59,7 @@ func repairFile(ctx context.Context, path, out string) (*format.RepairReport, er
 	defer src.Close()
 	var report *format.RepairReport
 	err = writeNew(ctx, out, func(f newFile) error {
-		if report, err = repairAny(src, size, f); format.IsDamage(err) {
-			return &hintedError{err, "nothing of it can be kept, so nothing was written"}
-		}
+		report, err = repairAny(src, size, f)
 		return err
 	})
 	return report, err
@@ -90,14 +88,18 @@ func repairAny(src *os.File, size int64, out newFile) (*format.RepairReport, err
 	if n, _ := src.ReadAt(head, 0); n == 1 && head[0] == '{' {
 		return repairLines(src, size, out)
 	}
-	return format.RepairAny(src, size, out)
+	report, err := format.RepairAny(src, size, out)
+	if format.IsDamage(err) {
+		return nil, &hintedError{err, "nothing of it can be kept, so nothing was written"}
+	}
+	return report, err
 }
 
 // repairLines keeps the whole lines of JSON lines that were cut.
 func repairLines(src *os.File, size int64, out newFile) (*format.RepairReport, error) {
 	f, err := format.NewFile(src, size)
 	if err != nil {
-		return nil, err
+		return nil, &hintedError{err, "JSON lines are text: mend that line, or remove it; nothing was written"}
 	}
 	s := f.Summary()
 	report := &format.RepairReport{Whole: f.Torn == nil, Ticks: s.Ticks, Steps: s.Steps, Gaps: s.Gaps}

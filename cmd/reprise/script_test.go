@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -98,7 +95,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("DATA", dataFolder(t))
 			e.Values[rememberKey{}] = map[string]remembered{}
-			e.Values[daemonKey{}] = new(func())
+			e.Values[daemonKey{}] = new(*testDaemon)
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
@@ -179,43 +176,17 @@ func scriptSample(ts *testscript.TestScript, _ bool, args []string) {
 // scriptDaemon starts a daemon on a data folder and sets ADDR and PIN:
 // daemon DIR FLAG... It is killed at the end, or by "daemon kill".
 func scriptDaemon(ts *testscript.TestScript, _ bool, args []string) {
+	running := ts.Value(daemonKey{}).(**testDaemon)
 	if args[0] == "kill" {
-		(*ts.Value(daemonKey{}).(*func()))()
+		(*running).kill()
 		return
 	}
-	data := ts.MkAbs(args[0])
-	self, err := exec.LookPath("reprise")
+	d, err := launchDaemon(ts.MkAbs(args[0]), args[1:]...)
 	ts.Check(err)
-	cmd := exec.Command(self, append([]string{"daemon", boundToStdin, "--data", data, "--listen", "127.0.0.1:0", "--http", "", "--log-level", "error",
-		"--min-free", "1MiB"}, args[1:]...)...)
-	cmd.Args[0] = "reprise"
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe()
-	ts.Check(err)
-	stdout, err := cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	killed := false
-	kill := func() {
-		if !killed {
-			killed = true
-			stdin.Close()
-			cmd.Process.Kill()
-			cmd.Wait()
-		}
-	}
-	ts.Defer(kill)
-	line, _ := bufio.NewReader(stdout).ReadString('\n')
-	m := readyLine.FindStringSubmatch(line)
-	if m == nil {
-		ts.Fatalf("the daemon said %q and %q", line, stderr.String())
-	}
-	pin, err := os.ReadFile(filepath.Join(data, "tls", "fingerprint"))
-	ts.Check(err)
-	ts.Setenv("ADDR", m[1])
-	ts.Setenv("PIN", strings.TrimSpace(string(pin)))
-	*ts.Value(daemonKey{}).(*func()) = kill
+	ts.Defer(d.kill)
+	ts.Setenv("ADDR", d.addr)
+	ts.Setenv("PIN", d.pin)
+	*running = d
 }
 
 type daemonKey struct{}
@@ -278,10 +249,10 @@ func scriptUnchanged(ts *testscript.TestScript, _ bool, _ []string) {
 }
 
 // scriptLeftovers fails where a temporary file is left.
-func scriptLeftovers(ts *testscript.TestScript, neg bool, _ []string) {
+func scriptLeftovers(ts *testscript.TestScript, _ bool, _ []string) {
 	left, err := filepath.Glob(ts.MkAbs(".reprise-*"))
 	ts.Check(err)
-	if (len(left) > 0) == neg {
+	if len(left) > 0 {
 		ts.Fatalf("temporary files: %v", left)
 	}
 }

@@ -34,6 +34,7 @@ const execPrefix = "exec:"
 // simOptions are the flags that choose a simulation.
 type simOptions struct {
 	spec     string
+	table    *simTable // picks the SIM, if there is one
 	fresh    bool
 	anyBuild bool
 	timeout  time.Duration
@@ -87,6 +88,12 @@ func (o *simOptions) open(cmd *cobra.Command) *simulations {
 // needed any more; the error names what was recorded and what there is.
 func (s *simulations) forReplay(meta *format.Metadata) (player.Simulation, func(), error) {
 	spec := s.o.spec
+	if s.o.table != nil {
+		var err error
+		if spec, err = s.o.table.find(meta); err != nil {
+			return nil, nil, err
+		}
+	}
 	if strings.HasPrefix(spec, execPrefix) {
 		child, err := s.child(spec, meta)
 		return child, func() {}, err

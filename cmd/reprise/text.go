@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,10 @@ func clockTime(micros int64) string {
 // duration prints seconds as a person reads them.
 func duration(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
-	if d < time.Second {
+	switch {
+	case seconds >= math.MaxInt64/float64(time.Second):
+		return fmt.Sprintf("%.4g years", seconds/(365.25*24*60*60))
+	case d < time.Second:
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(100 * time.Millisecond).String()

@@ -66,6 +66,8 @@ func damageStatus(err error) string {
 		return "newer"
 	case errors.Is(err, format.ErrTorn):
 		return "torn"
+	case errors.Is(err, format.ErrLimit):
+		return "over a limit"
 	}
 	return "damaged"
 }

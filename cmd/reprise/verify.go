@@ -32,7 +32,14 @@ at its end restarts the game; that is exit code 4. A torn replay is verified up
 to where it is torn, and ends with 5.
 
 --twice runs each replay again and compares the hashes of every tick, recorded or
-not: a game that gives two results for the same inputs is found on one machine.` + simHelp,
+not: a game that gives two results for the same inputs is found on one machine.` + simHelp + `
+
+With --sims, a table picks the simulation for each game and build:
+
+  [[sim]]
+  game = "my-game"
+  build = "1.4.2"      # left out: every build that has no entry
+  sim = "exec:builds/1.4.2/server --simulate"`,
 		Example: `  reprise verify replays/
   reprise verify --sim skirmish match.rply
   reprise verify --sim "exec:./server --simulate" --json replays/
@@ -42,6 +49,7 @@ not: a game that gives two results for the same inputs is found on one machine.`
 	}
 	f := cmd.Flags()
 	o.sim.flags(f)
+	f.StringVar(&o.sims, "sims", "", "TOML file that gives the simulation for each game and build, in place of --sim")
 	f.BoolVar(&o.allowUnverified, "allow-unverified", false, "accept replays that hold no hash to compare")
 	f.BoolVar(&o.keepGoing, "keep-going", false, "go on after the first desync and count the later ones")
 	f.BoolVar(&o.twice, "twice", false, "run each replay a second time and compare every tick")
@@ -55,6 +63,7 @@ not: a game that gives two results for the same inputs is found on one machine.`
 type verifyOptions struct {
 	sim                                     simOptions
 	allowUnverified, keepGoing, twice, json bool
+	sims                                    string
 	jobs                                    int
 	shard                                   shardFlag
 	junit                                   string
@@ -91,11 +100,8 @@ type jsonMet struct {
 }
 
 func (o *verifyOptions) run(cmd *cobra.Command, args []string) error {
-	if err := o.sim.check(); err != nil {
+	if err := o.check(); err != nil {
 		return err
-	}
-	if o.jobs < 1 {
-		return usagef("--jobs %d: use a number from 1 on", o.jobs)
 	}
 	entries := o.shard.of(searchFiles(args))
 	if len(entries) == 0 {
@@ -127,6 +133,23 @@ func (o *verifyOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return worst.err()
+}
+
+// check refuses bad flags before anything is done.
+func (o *verifyOptions) check() error {
+	if o.jobs < 1 {
+		return usagef("--jobs %d: use a number from 1 on", o.jobs)
+	}
+	if o.sims != "" {
+		if o.sim.spec != "" {
+			return usagef("--sim and --sims are two ways to choose a simulation: use one")
+		}
+		var err error
+		if o.sim.table, err = loadSimTable(o.sims); err != nil {
+			return err
+		}
+	}
+	return o.sim.check()
 }
 
 // verifyAll verifies with several workers and gives the results in the order
@@ -216,7 +239,7 @@ func (w *verifier) simulate(f *replay, trace *repeatTrace) (player.Report, error
 	}
 	defer release()
 	options := player.EngineOptions{Start: player.StartOf(f.File), KeepGoing: w.o.keepGoing, OnOutcome: w.show(f)}
-	if w.o.twice {
+	if w.o.twice && f.Summary().Meta.HashBytes > 0 {
 		options.Trace = trace.tick
 	}
 	return player.Run(w.ctx, sim, player.NewFileSource(f.File), options)

@@ -48,8 +48,8 @@ func (h *Histogram) Count() uint64 { return h.n }
 // Max is the longest span.
 func (h *Histogram) Max() time.Duration { return h.max }
 
-// Quantile gives the span that the part q of all does not exceed; 0 where
-// nothing was counted.
+// Quantile gives a span that the part q of all does not exceed, at most 1.6 %
+// above the smallest such; 0 where nothing was counted.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -57,7 +57,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q*float64(h.n-1)) + 1
 	for b, n := range h.counts {
 		if rank <= n {
-			return min(time.Duration(floor(b+1)), h.max)
+			return min(time.Duration(floor(b+1)-1), h.max)
 		}
 		rank -= n
 	}

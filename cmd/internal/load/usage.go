@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,25 +15,40 @@ type Usage struct{ CPUSeconds, MemoryBytes float64 }
 
 // ReadUsage reads the process figures from a daemon's metrics.
 func ReadUsage(addr string) (Usage, error) {
-	client := http.Client{Timeout: 5 * time.Second}
+	m, err := ReadMetrics(addr)
+	return Usage{CPUSeconds: m["process_cpu_seconds_total"], MemoryBytes: m["process_resident_memory_bytes"]}, err
+}
+
+// ReadMetrics reads a daemon's metrics: each name with its labels as the
+// daemon writes it.
+func ReadMetrics(addr string) (map[string]float64, error) {
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + addr + "/metrics")
 	if err != nil {
-		return Usage{}, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	var u Usage
-	s := bufio.NewScanner(resp.Body)
-	for s.Scan() {
-		name, value, _ := strings.Cut(s.Text(), " ")
-		switch name {
-		case "process_cpu_seconds_total":
-			u.CPUSeconds, err = strconv.ParseFloat(value, 64)
-		case "process_resident_memory_bytes":
-			u.MemoryBytes, err = strconv.ParseFloat(value, 64)
-		}
-		if err != nil {
-			return u, fmt.Errorf("%s: %w", name, err)
-		}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the metrics of %s: %s", addr, resp.Status)
 	}
-	return u, s.Err()
+	return parseMetrics(resp.Body)
+}
+
+// parseMetrics reads lines of a name and a value; those of a "#" explain.
+func parseMetrics(r io.Reader) (map[string]float64, error) {
+	m := map[string]float64{}
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		line := s.Text()
+		i := strings.LastIndexByte(line, ' ')
+		if i < 0 || line[0] == '#' {
+			continue
+		}
+		v, err := strconv.ParseFloat(line[i+1:], 64)
+		if err != nil {
+			return m, fmt.Errorf("metric %q: %w", line, err)
+		}
+		m[line[:i]] = v
+	}
+	return m, s.Err()
 }

@@ -450,6 +450,13 @@ func (b *BatchBuilder) OpenSteps() int { return b.openSteps }
 // NextTick is the open tick.
 func (b *BatchBuilder) NextTick() Tick { return b.first + Tick(b.ticks) }
 
+// Open gives the open tick's steps as a record, without hash and time. Its
+// slices are valid until the next call that changes the builder.
+func (b *BatchBuilder) Open() TickRecord {
+	return TickRecord{Tick: b.NextTick(), Width: b.width, Steps: b.openSteps,
+		Commands: b.commands[len(b.commands)-b.openCommands:], Params: b.params[len(b.params)-b.openParams:]}
+}
+
 // Full tells whether closing the open tick needs a chunk of its own: the
 // caller takes the closed ticks with AppendBody and Cut first.
 func (b *BatchBuilder) Full() bool {

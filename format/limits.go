@@ -51,7 +51,7 @@ const (
 	MaxJSONLine = 16 << 20
 	// MaxJSONLTicks bounds the ticks of JSON lines, where a short line may
 	// stand behind any number of empty ticks.
-	MaxJSONLTicks = 1 << 27
+	MaxJSONLTicks = 1 << 24
 	// MaxHashLag is how far behind the newest tick a late hash may come.
 	MaxHashLag = 1 << 14
 )

@@ -19,6 +19,9 @@ type RepairReport struct {
 	// ended: the output is what its writer left, or meant to leave where only
 	// the footer or the file header was hurt.
 	Whole bool
+	// Unproven is set for a format without checksums and an end mark: whole
+	// then only means that nothing wrong was found.
+	Unproven bool
 	// Chunks, Ticks and Steps count what was kept.
 	Chunks       int
 	Ticks, Steps uint64

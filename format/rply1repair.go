@@ -246,7 +246,7 @@ func (r *rply1Repair) loseRecords(lost []rply1Record) {
 // count fills in what was kept and what is missing.
 func (r *rply1Repair) count() {
 	rep := r.report
-	rep.Whole = len(rep.Losses) == 0 && len(rep.Mended) == 0
+	rep.Unproven = true
 	rep.Ticks = uint64(len(r.records))
 	for i, rec := range r.records {
 		rep.Steps += uint64(len(r.f.commands(rec)) / rply1CommandSize)
@@ -254,6 +254,7 @@ func (r *rply1Repair) count() {
 			rep.Gaps = append(rep.Gaps, Gap{First: Tick(r.records[i-1].tick) + 1, Last: Tick(rec.tick) - 1, Reason: rply1Gap, ByRecorder: true})
 		}
 	}
+	rep.Whole = len(rep.Losses) == 0 && len(rep.Mended) == 0 && len(rep.Gaps) == 0
 }
 
 func (r *rply1Repair) write(w io.Writer) error {

@@ -102,7 +102,7 @@ func repairLines(src *os.File, size int64, out newFile) (*format.RepairReport, e
 		return nil, &hintedError{err, "JSON lines are text: mend that line, or remove it; nothing was written"}
 	}
 	s := f.Summary()
-	report := &format.RepairReport{Whole: f.Torn == nil, Ticks: s.Ticks, Steps: s.Steps, Gaps: s.Gaps}
+	report := &format.RepairReport{Whole: f.Torn == nil, Unproven: f.Unproven(), Ticks: s.Ticks, Steps: s.Steps, Gaps: s.Gaps}
 	if report.Whole {
 		_, err := io.Copy(out, io.NewSectionReader(src, 0, size))
 		return report, err
@@ -143,10 +143,17 @@ func repairJSON(path, out string, r *format.RepairReport) repairDocument {
 
 func printRepair(w io.Writer, path, out string, r *format.RepairReport) error {
 	what := "a part was kept in"
-	if r.Whole {
+	switch {
+	case r.Whole && r.Unproven:
+		what = "nothing wrong was found, copied to"
+	case r.Whole:
 		what = "whole, copied to"
 	}
-	s := fmt.Sprintf("%s: %s %s: %s, %s\n", printable(path), what, printable(out), counted(r.Ticks, "tick"), counted(r.Steps, "step"))
+	s := fmt.Sprintf("%s: %s %s: %s, %s", printable(path), what, printable(out), counted(r.Ticks, "tick"), counted(r.Steps, "step"))
+	if r.Unproven {
+		s += "; " + unproven
+	}
+	s += "\n"
 	for _, l := range r.Losses {
 		s += fmt.Sprintf("  lost %s at offset %d: %s\n", counted(uint64(l.Bytes), "byte"), l.Offset, printable(l.Why))
 	}

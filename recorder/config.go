@@ -16,9 +16,10 @@ type Config struct {
 	Dir string
 
 	// FlushInterval is how long the first waiting chunk waits for others
-	// before the journal is written and synced. Default 2 ms. A flush also
-	// collects all that came in during the sync before it, so a longer
-	// interval only matters where syncs are faster than it.
+	// before the journal is written and synced. Default 1 ms. A flush also
+	// collects all that came in during the sync before it, so more gains
+	// little: 2 ms made each acknowledgement 1.1 ms later, and saved a tenth
+	// of the processor time at 20,000 chunks a second.
 	FlushInterval time.Duration
 
 	// SegmentBytes is the size of a journal segment, a multiple of 4,096
@@ -79,7 +80,7 @@ type Config struct {
 
 // What a Config has where it does not say otherwise.
 const (
-	defaultFlushInterval      = 2 * time.Millisecond
+	defaultFlushInterval      = time.Millisecond
 	defaultSegmentBytes       = 32 << 20
 	minDefaultSegmentBytes    = 512 << 10
 	defaultSegments           = 4

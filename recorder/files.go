@@ -105,7 +105,7 @@ const (
 func (s *recording) wantsFile() fileWish {
 	lacks := s.durable - s.written
 	switch {
-	case lacks >= s.r.cfg.TailBytes && !s.inFull:
+	case lacks >= s.r.cfg.TailBytes && !s.inFull && !s.unwritable:
 		s.inFull = true
 		return wishNow
 	case (lacks > 0 || s.misplaced) && !s.inWaiting && !s.inFull:
@@ -147,6 +147,9 @@ func (r *Recorder) writeLoop() {
 		case s := <-r.writing:
 			if err := r.writeFile(s); err != nil {
 				// The checkpoint tries again, and says when it is over.
+				s.mu.Lock()
+				s.unwritable = true
+				s.mu.Unlock()
 				r.troubles.report(troubleFiles, err)
 				r.wantCheckpoint()
 			}

@@ -11,18 +11,17 @@ type flushQueue struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	lines   []*entry // ledger lines, behind the chunks
 	dirty   []*recording
 	waiters []chan struct{}
 }
 
-// flight is what one flush takes from the queue.
+// flight is what a flush has taken from the queue.
 type flight struct {
-	lines   []*entry
-	dirty   []*recording
-	waiters []chan struct{}
-	// told counts the sessions whose producers know that the disk refuses.
-	told int
+	// dirty are the sessions; those before landed are durable already, and
+	// the producers of those before told know that the disk refuses.
+	dirty        []*recording
+	landed, told int
+	waiters      []chan struct{}
 }
 
 func newFlushQueue() flushQueue { return flushQueue{wake: make(chan struct{}, 1)} }
@@ -43,26 +42,6 @@ func (q *flushQueue) add(s *recording) {
 	q.signal()
 }
 
-// addNew queues a new session with its line in the ledger. They share a
-// batch, in which the line stands behind the chunks: where the line is found,
-// they are.
-func (q *flushQueue) addNew(s *recording, e *entry) {
-	q.mu.Lock()
-	q.dirty = append(q.dirty, s)
-	q.lines = append(q.lines, e)
-	q.mu.Unlock()
-	q.signal()
-}
-
-// addLine queues a ledger line. It is durable no later than chunks that are
-// queued after it.
-func (q *flushQueue) addLine(e *entry) {
-	q.mu.Lock()
-	q.lines = append(q.lines, e)
-	q.mu.Unlock()
-	q.signal()
-}
-
 // barrier returns a channel that is closed when all that is queued now is
 // durable.
 func (q *flushQueue) barrier() <-chan struct{} {
@@ -78,11 +57,10 @@ func (q *flushQueue) barrier() <-chan struct{} {
 func (q *flushQueue) take(f *flight) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f.lines = append(f.lines, q.lines...)
 	f.dirty = append(f.dirty, q.dirty...)
 	f.waiters = append(f.waiters, q.waiters...)
 	clear(q.dirty)
-	q.lines, q.dirty, q.waiters = nil, q.dirty[:0], nil
+	q.dirty, q.waiters = q.dirty[:0], nil
 }
 
 const (
@@ -108,37 +86,42 @@ func (r *Recorder) flushLoop() {
 			return
 		}
 		clear(f.dirty)
-		f = flight{lines: f.lines[:0], dirty: f.dirty[:0], waiters: f.waiters[:0]}
+		f = flight{dirty: f.dirty[:0]}
 	}
 }
 
-// fly makes f durable, however long the disk refuses; false where the
-// recorder stops first.
+// fly makes f durable, in as many batches as the journal's size demands and
+// however long the disk refuses; false where the recorder stops first.
 func (r *Recorder) fly(f *flight) bool {
-	start := time.Now()
-	for {
-		err := r.tryFlight(f)
-		if err == nil {
-			break
+	for f.landed < len(f.dirty) {
+		start := time.Now()
+		n, err := r.tryBatch(f.dirty[f.landed:])
+		if err != nil {
+			r.stalled(f, err)
+			if !r.sleep(stallPause) {
+				return false
+			}
+			r.queue.take(f)
+			continue
 		}
-		r.stalled(f, err)
-		if !r.sleep(stallPause) {
-			return false
-		}
-		r.queue.take(f)
+		r.troubles.report(troubleJournal, nil)
+		r.stats.flushed(time.Since(start), n)
+		r.land(f.dirty[f.landed : f.landed+n])
+		f.landed += n
+		f.told = max(f.told, f.landed)
 	}
-	r.troubles.report(troubleJournal, nil)
-	r.stats.flushed(time.Since(start), len(f.dirty))
-	r.land(f)
+	for _, w := range f.waiters {
+		close(w)
+	}
 	return true
 }
 
-// tryFlight commits f, in another segment where one fails.
-func (r *Recorder) tryFlight(f *flight) error {
-	var err error
+// tryBatch commits as many of the sessions as one batch takes, in another
+// segment where one fails.
+func (r *Recorder) tryBatch(dirty []*recording) (n int, err error) {
 	for range flushTries {
-		if err = r.commit(f); err == nil {
-			return nil
+		if n, err = r.commit(dirty); err == nil {
+			return n, nil
 		}
 		r.journal.giveUp()
 		r.stats.journalErrors.Add(1)
@@ -147,48 +130,43 @@ func (r *Recorder) tryFlight(f *flight) error {
 		}
 		r.log.Error("journal batch is written again in another segment", "error", err)
 	}
-	return err
+	return 0, err
 }
 
 // commit writes one batch and syncs it. Chunks that come in meanwhile go
-// into the next.
-func (r *Recorder) commit(f *flight) error {
-	for _, s := range f.dirty {
-		if err := r.addFlight(s); err != nil {
-			return err
+// into the next. n is how many of the sessions it holds.
+func (r *Recorder) commit(dirty []*recording) (n int, err error) {
+	size := int64(0)
+	var records []record
+	for _, s := range dirty {
+		s.mu.Lock()
+		records = s.takeFlight(records[:0])
+		s.mu.Unlock()
+		more := int64(0)
+		for _, rec := range records {
+			more += recordHeader + int64(len(rec.bytes))
 		}
-	}
-	for _, e := range f.lines {
-		if err := r.journal.add(record{kind: recordLedger, session: e.number, bytes: appendEntry(nil, e)}); err != nil {
-			return err
+		if n > 0 && size+more > r.journal.batchLimit {
+			break
 		}
+		for _, rec := range records {
+			if err := r.journal.add(rec); err != nil {
+				return 0, err
+			}
+		}
+		size += more
+		n++
 	}
-	return r.journal.commit()
+	return n, r.journal.commit()
 }
 
-func (r *Recorder) addFlight(s *recording) error {
-	s.mu.Lock()
-	rec, any := s.takeFlight()
-	s.mu.Unlock()
-	if !any {
-		return nil
-	}
-	return r.journal.add(rec)
-}
-
-// land tells all concerned that f is durable.
-func (r *Recorder) land(f *flight) {
-	for _, e := range f.lines {
-		r.ledger.add(e)
-	}
-	for _, s := range f.dirty {
+// land tells all concerned that a batch is durable.
+func (r *Recorder) land(batch []*recording) {
+	for _, s := range batch {
 		r.files.add(s, s.land())
 	}
 	r.journal.settle()
-	for _, w := range f.waiters {
-		close(w)
-	}
-	for _, s := range f.dirty {
+	for _, s := range batch {
 		s.ack(nil)
 	}
 	if n, short := r.journal.sinceCheckpoint(); n >= r.cfg.CheckpointBytes || short {

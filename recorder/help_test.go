@@ -20,8 +20,8 @@ const dataDir = "data"
 
 // smallConfig is a recorder whose journal turns over quickly.
 func smallConfig(disk FS) Config {
-	return Config{Dir: dataDir, FS: disk, SegmentBytes: minSegmentBytes, Segments: 2, MaxSegments: 4, FileInterval: 500 * time.Millisecond,
-		CheckpointInterval: 2 * time.Second, ResumeTimeout: time.Minute, ReopenWindow: time.Hour, MinFreeBytes: -1, SessionWindow: 32 << 10}
+	return Config{Dir: dataDir, FS: disk, SegmentBytes: 128 << 10, Segments: 4, MaxSegments: 6, FileInterval: 500 * time.Millisecond,
+		CheckpointInterval: 2 * time.Second, ResumeTimeout: time.Minute, ReopenWindow: time.Hour, MinFreeBytes: -1, SessionWindow: 16 << 10}
 }
 
 // key is the secret of a producer, by number.
@@ -89,6 +89,23 @@ func ticksChunk(id string, seq uint64, first, next format.Tick) []byte {
 
 // wantTick is the content of a tick as a reader gives it, as one string.
 func wantTick(id string, t format.Tick, late bool) string {
+	key := struct {
+		id   string
+		t    format.Tick
+		late bool
+	}{id, t, late}
+	if known, ok := wantTicks.Load(key); ok {
+		return known.(string)
+	}
+	want := makeTick(id, t, late)
+	wantTicks.Store(key, want)
+	return want
+}
+
+// wantTicks remembers what wantTick gave.
+var wantTicks sync.Map
+
+func makeTick(id string, t format.Tick, late bool) string {
 	b := format.NewBatchBuilder(format.Width16, 8, t)
 	addTick(b, id, t)
 	if late && !hashed(t) {

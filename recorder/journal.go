@@ -3,6 +3,8 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"path/filepath"
 	"sync"
 )
@@ -12,10 +14,15 @@ import (
 // segments from another.
 type journal struct {
 	fs       FS
+	log      *slog.Logger
 	dir      string
 	newBytes int64 // size of new segments
 	most     int
-	number   int // of the next new segment file
+	// batchLimit is how many bytes fit into one batch when all but the
+	// present segment are free: records do not fill a segment to its end, but
+	// at least to its half.
+	batchLimit int64
+	number     int // of the next new segment file
 
 	// The writer's own.
 	epoch uint64 // of the last header written
@@ -56,7 +63,13 @@ func (j *journal) start(segs []*segment, next uint64, want int) error {
 	for _, s := range segs {
 		run = max(run, s.epoch>>runShift)
 	}
-	j.free = segs
+	var err error
+	if j.free, err = j.dropHalfMade(segs); err != nil {
+		return err
+	}
+	if n := want - len(j.free); n > 0 {
+		j.log.Info("making journal segments", "number", n, "bytes", j.newBytes)
+	}
 	for len(j.free) < want {
 		s, err := j.grow()
 		if err != nil {
@@ -64,10 +77,27 @@ func (j *journal) start(segs []*segment, next uint64, want int) error {
 		}
 		j.free = append(j.free, s)
 	}
+	smallest := j.free[0].size
+	for _, s := range j.free {
+		smallest = min(smallest, s.size)
+	}
+	j.batchLimit = int64(len(j.free)-1) * (smallest - pageSize) / 2
 	j.next, j.first, j.committed, j.settled = next, next, next, next
 	j.epoch = (run + 1) << runShift
 	// From here on nothing of an earlier run is replayed.
 	return j.checkpoint.write(run+1, next)
+}
+
+// dropHalfMade removes the segments that a crash kept from being made whole.
+func (j *journal) dropHalfMade(segs []*segment) (whole []*segment, err error) {
+	for _, s := range segs {
+		if s.epoch == 0 && s.size != j.newBytes {
+			err = errors.Join(err, s.file.Close(), j.fs.Remove(s.name))
+			continue
+		}
+		whole = append(whole, s)
+	}
+	return whole, err
 }
 
 func (j *journal) grow() (*segment, error) {
@@ -120,7 +150,8 @@ func (j *journal) room() int64 {
 func (j *journal) fresh() bool { return j.cur != nil && j.cur.at+int64(len(j.buf)) == pageSize }
 
 // add puts a record into the open batch. One that no segment can hold is
-// split. After an error the whole batch has to be given up.
+// split: where only a part of it survives, the session's file ends in a torn
+// chunk, which is cut. After an error the whole batch has to be given up.
 func (j *journal) add(r record) error {
 	rest := r.bytes
 	for {
@@ -135,7 +166,7 @@ func (j *journal) add(r record) error {
 			}
 		default:
 			piece := r
-			piece.bytes, piece.flags = rest[:room], r.flags|flagMore
+			piece.bytes = rest[:room]
 			if err := j.put(piece); err != nil {
 				return err
 			}
@@ -179,8 +210,8 @@ func (j *journal) rotate() error {
 		return err
 	}
 	j.epoch++
-	s.epoch, s.first, s.end, s.at, s.acked = j.epoch, j.next, 0, 0, false
-	j.buf = appendSegmentHeader(j.buf[:0], s.epoch, s.first)
+	s.epoch, s.first, s.batch, s.end, s.at, s.acked = j.epoch, j.next, j.first, math.MaxUint64, 0, false
+	j.buf = appendSegmentHeader(j.buf[:0], s.epoch, s.first, s.batch)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.cur != nil {
@@ -216,10 +247,18 @@ func (j *journal) commit() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.cur.acked = true
+	for _, s := range j.closed {
+		s.acked = true // also those that the batch filled
+	}
 	j.committed = j.next
 	j.written += n
 	return nil
 }
+
+// chunkLimit is the most bytes that a session may add at once, so that all
+// that waits of it fits into a batch: its opening, its window or one chunk,
+// and its footer.
+func (j *journal) chunkLimit() int64 { return j.batchLimit / 4 }
 
 // giveUp drops the open batch after a failed write or sync. Nobody can tell
 // what of it is on the disk, so its segment takes no more writes before a
@@ -228,16 +267,18 @@ func (j *journal) giveUp() {
 	j.next, j.buf, j.dirty = j.first, j.buf[:0], false
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.cur == nil {
-		return
+	tried := j.closed
+	if j.cur != nil {
+		tried = append(tried, j.cur)
 	}
-	j.cur.end = j.first
-	if j.cur.acked {
-		j.closed = append(j.closed, j.cur)
-	} else {
-		j.free = append(j.free, j.cur)
+	j.cur, j.closed = nil, nil
+	for _, s := range tried {
+		if s.end = min(s.end, j.first); s.first < j.first && s.acked {
+			j.closed = append(j.closed, s)
+		} else {
+			j.free = append(j.free, s)
+		}
 	}
-	j.cur = nil
 }
 
 // settle says that the sessions know of all that was committed.
@@ -281,9 +322,13 @@ func (j *journal) release(needed uint64) error {
 // walk reads the records that are durable and not yet freed.
 func (j *journal) walk(each func(s *segment, r record, at int64) error) error {
 	j.mu.Lock()
-	segs := append([]*segment(nil), j.closed...)
-	if j.cur != nil {
-		segs = append(segs, j.cur)
+	var segs []*segment
+	for _, s := range append(j.closed[:len(j.closed):len(j.closed)], j.cur) {
+		if s != nil {
+			// Copies: the segments of a batch that is given up may be used
+			// again at any moment.
+			segs = append(segs, &segment{file: s.file, size: s.size, epoch: s.epoch, first: s.first, batch: s.batch})
+		}
 	}
 	from, to := j.checkpoint.needed, j.committed
 	j.mu.Unlock()
@@ -322,7 +367,7 @@ func (j *journal) close() error {
 }
 
 // openJournal opens the files of the folder dir, for recovery first.
-func openJournal(disk FS, dir string) (*journal, []*segment, error) {
+func openJournal(disk FS, dir string, log *slog.Logger) (*journal, []*segment, error) {
 	c, err := openCheckpointFile(disk, filepath.Join(dir, checkpointName))
 	if err != nil {
 		return nil, nil, err
@@ -332,5 +377,5 @@ func openJournal(disk FS, dir string) (*journal, []*segment, error) {
 		c.file.Close()
 		return nil, nil, err
 	}
-	return &journal{fs: disk, dir: dir, number: number, checkpoint: c}, segs, nil
+	return &journal{fs: disk, log: log, dir: dir, number: number, checkpoint: c}, segs, nil
 }

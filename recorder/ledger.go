@@ -72,7 +72,9 @@ type SealInfo struct {
 }
 
 // file is the name of the session's file, in whatever folder.
-func (e *entry) file() string { return "room-" + e.id + "-" + e.start + ".rply" }
+func (e *entry) file() string { return fileName(e.id, e.start) }
+
+func fileName(id, start string) string { return "room-" + id + "-" + start + ".rply" }
 
 // live tells whether the session has not ended.
 func (e *entry) live() bool { return e.end == nil }
@@ -127,7 +129,10 @@ func parseEntry(line []byte) (*entry, error) {
 	if e.end != nil {
 		p.end(e)
 	}
-	return e, p.err
+	if p.err != nil || !bytes.Equal(appendEntry(nil, e), line) {
+		return nil, errLedgerLine
+	}
+	return e, nil
 }
 
 // fieldParser reads fields in order; the first failure stays.

@@ -183,3 +183,20 @@ func TestLedgerSaveFails(t *testing.T) {
 		}
 	}
 }
+
+// FuzzLedgerLine: what is read as a line is written back as the same bytes.
+func FuzzLedgerLine(f *testing.F) {
+	for _, e := range ledgerEntries() {
+		f.Add(appendEntry(nil, e))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		// The checksum is not what is tried here.
+		if i := bytes.LastIndexByte(line, ' ') + 1; i > 0 {
+			line = fmt.Appendf(line[:i:i], "%08x", crc32.Checksum(line[:i], castagnoli))
+		}
+		e, err := parseEntry(line)
+		if err == nil && string(appendEntry(nil, e)) != string(line) {
+			t.Fatalf("%q is written back as %q", line, appendEntry(nil, e))
+		}
+	})
+}

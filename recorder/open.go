@@ -97,9 +97,9 @@ func parseOpening(id string, framed []byte) (*opening, *Refusal) {
 	return o, nil
 }
 
-// errAgain is returned for a session that ended just now: what its ledger
-// line says counts.
-var errAgain = errors.New("the session has just ended")
+// endedJustNow stands for a session that ended while it was looked at: what
+// its line in the ledger says counts. Nobody outside sees it.
+var endedJustNow = refuse(CodeEnded, 0, "the session has just ended")
 
 // OpenSession opens a session, or resumes one. It may read the session's
 // file, and does not wait for the disk otherwise: the first Ack tells that
@@ -108,31 +108,40 @@ func (r *Recorder) OpenSession(req OpenRequest) (*Session, OpenReply, error) {
 	if err := format.ValidSession(req.ID); err != nil {
 		return nil, OpenReply{}, r.count(refuse(CodeInvalid, 0, "%v", err))
 	}
+	if req.ContinueAt != nil && *req.ContinueAt > format.MaxTick {
+		return nil, OpenReply{}, r.count(refuse(CodeLimit, 0, "tick %d, the most is %d", *req.ContinueAt, format.MaxTick))
+	}
 	o, refusal := parseOpening(req.ID, req.Opening)
 	if refusal != nil {
 		return nil, OpenReply{}, r.count(refusal)
 	}
 	for {
-		s, found, sealed, err := r.locate(&req, o)
-		if sealed != nil {
-			reply := OpenReply{Received: sealed.Seq, Durable: sealed.Seq, NextTick: sealed.NextTick, DurableTick: sealed.NextTick, Totals: sealed.Totals, Resumed: true, Sealed: sealed}
-			return nil, reply, r.count(err)
+		s, found, sealed, refusal := r.locate(&req, o)
+		if refusal != nil {
+			return nil, endedReply(sealed), r.count(refusal)
 		}
-		if err != nil {
-			return nil, OpenReply{}, r.count(err)
-		}
-		h, reply, err2 := s.attach(&req)
-		if err2 == errAgain {
+		h, reply, old, refusal := s.attach(&req)
+		if refusal == endedJustNow {
 			continue
 		}
-		if err2 != nil {
-			var f *Refusal
-			errors.As(err2, &f)
-			return nil, OpenReply{}, r.count(f)
+		if refusal != nil {
+			return nil, OpenReply{}, r.count(refusal)
+		}
+		if old != nil {
+			old.tell(func(a *Ack) { a.Err = refuse(CodeFenced, a.DurableTick, "a newer connection has session %s", s.id) })
 		}
 		reply.Resumed = found
 		return h, reply, nil
 	}
+}
+
+// endedReply tells a producer how its session ended; sealed may be nil.
+func endedReply(sealed *SealInfo) OpenReply {
+	if sealed == nil {
+		return OpenReply{}
+	}
+	return OpenReply{Received: sealed.Seq, Durable: sealed.Seq, NextTick: sealed.NextTick, DurableTick: sealed.NextTick, Totals: sealed.Totals,
+		Resumed: true, Sealed: sealed}
 }
 
 // locate finds the session of a request, or makes it. found tells which.
@@ -177,11 +186,12 @@ func (r *Recorder) mayReopen(req *OpenRequest, e *entry) (*SealInfo, *Refusal) {
 	if e.live() {
 		return nil, refuse(CodeDamaged, 0, "session %s is in the ledger, but not among the sessions: restart the recorder", e.id)
 	}
-	due, ago := e.end.NextTick, time.Since(e.end.EndedAt).Round(time.Second)
+	due, age := e.end.NextTick, time.Since(e.end.EndedAt)
+	ago := age.Round(time.Second)
 	switch {
 	case e.end.State == format.EndSealed:
 		return e.end, refuse(CodeEnded, due, "session %s was sealed %v ago", e.id, ago)
-	case r.cfg.ReopenWindow < 0 || ago >= r.cfg.ReopenWindow:
+	case r.cfg.ReopenWindow < 0 || age >= r.cfg.ReopenWindow:
 		return e.end, refuse(CodeEnded, due, "session %s ended as unfinished %v ago, it could be gone on with for %v: record the rest as another session", e.id, ago, max(0, r.cfg.ReopenWindow))
 	case req.Epoch < e.epoch:
 		return nil, refuseEpoch(e.id, due, req.Epoch, e.epoch)
@@ -202,6 +212,8 @@ func (r *Recorder) mayCreate(o *opening, id string) *Refusal {
 	switch {
 	case o == nil:
 		return refuse(CodeUnknown, 0, "there is no session %s, and no opening came to begin it", id)
+	case int64(len(o.bytes)) > r.journal.chunkLimit():
+		return refuse(CodeLimit, 0, "opening of %d bytes, the journal takes %d at once: raise SegmentBytes or Segments", len(o.bytes), r.journal.chunkLimit())
 	case len(r.sessions) >= r.cfg.MaxSessions:
 		return refuse(CodeLimit, 0, "%d sessions are open, the most is %d", len(r.sessions), r.cfg.MaxSessions)
 	case r.diskLow.Load():
@@ -219,8 +231,9 @@ func (r *Recorder) create(req *OpenRequest, o *opening) *recording {
 	s.now = standing{size: s.size, totals: s.tracker.Totals()}
 	s.safe.totals.NextTick = s.now.totals.NextTick
 	r.pending.Add(s.size)
-	s.queued = true
-	r.queue.addNew(s, s.entryNow())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newLine(nil)
 	return s
 }
 
@@ -235,28 +248,24 @@ func (r *Recorder) sleeping(e *entry, folder string, size int64) *recording {
 		deadline: time.Now().Add(r.cfg.ResumeTimeout), folder: folder, size: size, durable: size, written: size, asleep: true}
 }
 
-// attach connects a producer to the session. The error is a *Refusal or
-// errAgain.
-func (s *recording) attach(req *OpenRequest) (*Session, OpenReply, error) {
+// attach connects a producer to the session, and returns the connection that
+// it replaces.
+func (s *recording) attach(req *OpenRequest) (h *Session, reply OpenReply, old *Session, refusal *Refusal) {
 	s.entry.Lock()
 	defer s.entry.Unlock()
 	if s.id != req.ID || s.producer != identify(req.Producer) {
-		return nil, OpenReply{}, refuseExists(s.id)
+		return nil, OpenReply{}, nil, refuseExists(s.id)
 	}
-	if err := s.wakeFor(); err != nil {
-		return nil, OpenReply{}, err
+	if refusal := s.wakeFor(); refusal != nil {
+		return nil, OpenReply{}, nil, refusal
 	}
 	gap, refusal := s.gapBefore(req.ContinueAt)
 	if refusal != nil {
-		return nil, OpenReply{}, refusal
+		return nil, OpenReply{}, nil, refusal
 	}
-	h := &Session{s: s, notify: req.Notify}
-	old, err := s.takeOver(h, req)
-	if err != nil {
-		return nil, OpenReply{}, err
-	}
-	if old != nil {
-		old.tell(func(a *Ack) { a.Err = refuse(CodeFenced, a.DurableTick, "a newer connection has session %s", s.id) })
+	h = &Session{s: s, notify: req.Notify}
+	if old, refusal = s.takeOver(h, req); refusal != nil {
+		return nil, OpenReply{}, nil, refusal
 	}
 	if gap != nil {
 		s.keep(*gap, format.AppendChunk(nil, format.ChunkGap, 0, gap.Chunk.Body))
@@ -264,26 +273,23 @@ func (s *recording) attach(req *OpenRequest) (*Session, OpenReply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h, OpenReply{Received: s.now.seq, Durable: s.safe.seq, NextTick: s.now.totals.NextTick, DurableTick: s.safe.totals.NextTick,
-		Totals: s.now.totals, Window: s.r.cfg.SessionWindow, Ending: s.state == StateEnding}, nil
+		Totals: s.now.totals, Window: s.r.window(), Ending: s.state == StateEnding}, old, nil
 }
 
 // wakeFor wakes the session for its producer.
-func (s *recording) wakeFor() error {
+func (s *recording) wakeFor() *Refusal {
 	s.mu.Lock()
-	state, why := s.state, s.why
+	state := s.state
 	s.mu.Unlock()
-	switch state {
-	case StateSealed, StateUnfinished:
-		return errAgain
-	case StateQuarantined:
-		return refuse(CodeDamaged, 0, "session %s: %s", s.id, why)
+	if state == StateSealed || state == StateUnfinished {
+		return endedJustNow
 	}
 	err := s.wake()
 	switch {
 	case err == nil:
 		return nil
 	case format.IsDamage(err):
-		return refuse(CodeDamaged, 0, "session %s: %v", s.id, err)
+		return refuse(CodeDamaged, 0, "session %s is set aside: %v: see what can be repaired of its file", s.id, err)
 	case s.reopening:
 		s.r.forget(s)
 		s.mu.Lock()
@@ -298,15 +304,15 @@ func (s *recording) wakeFor() error {
 
 // takeOver makes h the one connection of the session, and returns the one
 // before it.
-func (s *recording) takeOver(h *Session, req *OpenRequest) (*Session, error) {
+func (s *recording) takeOver(h *Session, req *OpenRequest) (*Session, *Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due := s.now.totals.NextTick
 	switch {
 	case s.state == StateSealed || s.state == StateUnfinished:
-		return nil, errAgain
+		return nil, endedJustNow
 	case s.state == StateQuarantined:
-		return nil, refuse(CodeDamaged, due, "session %s: %s", s.id, s.why)
+		return nil, refuse(CodeDamaged, due, "session %s is set aside: %s", s.id, s.why)
 	case s.state == StateEnding && s.endState == format.EndUnfinished:
 		return nil, refuse(CodeBusy, due, "session %s is just ending as unfinished: try again", s.id)
 	case req.Epoch < s.epoch, req.Epoch == s.epoch && s.attached != nil:
@@ -321,7 +327,7 @@ func (s *recording) takeOver(h *Session, req *OpenRequest) (*Session, error) {
 	}
 	if req.Epoch > s.epoch {
 		s.epoch = req.Epoch
-		s.r.queue.addLine(s.entryNow())
+		s.newLine(nil)
 	}
 	return old, nil
 }
@@ -335,9 +341,6 @@ func (s *recording) gapBefore(next *format.Tick) (*format.Parsed, *Refusal) {
 	due := s.tracker.Totals().NextTick
 	if ending || next == nil || *next <= due {
 		return nil, nil
-	}
-	if *next > format.MaxTick {
-		return nil, refuse(CodeLimit, due, "tick %d, the most is %d", *next, format.MaxTick)
 	}
 	g := format.Gap{First: due, Last: *next - 1, ByRecorder: true, Reason: "the producer resumed without these ticks"}
 	p, err := s.tracker.Check(format.Chunk{Type: format.ChunkGap, Body: format.AppendGap(nil, g)})

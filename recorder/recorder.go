@@ -56,7 +56,7 @@ func Open(cfg Config) (*Recorder, error) {
 	cfg = cfg.withDefaults()
 	r := &Recorder{cfg: cfg, fs: cfg.FS, log: cfg.Log, sessions: map[string]*recording{}, queue: newFlushQueue(), files: newFileQueue(), ending: newEndQueue(),
 		writing: make(chan *recording), checkpointDue: make(chan struct{}, 1), stop: make(chan struct{})}
-	r.troubles = troubles{log: cfg.Log, now: map[string]string{}}
+	r.troubles = troubles{log: cfg.Log, now: map[string]*trouble{}}
 	found, err := r.open()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the data folder %s: %w", cfg.Dir, err), r.release())
@@ -185,6 +185,11 @@ func (r *Recorder) stopped() bool {
 	default:
 		return false
 	}
+}
+
+// window is how many bytes a producer may send ahead.
+func (r *Recorder) window() int64 {
+	return min(r.cfg.SessionWindow, r.journal.chunkLimit()/windowSlack)
 }
 
 // session finds one that has not ended.

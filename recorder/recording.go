@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -29,11 +30,25 @@ const (
 
 // String gives the word that lists and logs use.
 func (s State) String() string {
-	return [...]string{"", "live", "detached", "ending", "quarantined", "sealed", "unfinished"}[s]
+	switch s {
+	case StateLive:
+		return "live"
+	case StateDetached:
+		return "detached"
+	case StateEnding:
+		return "ending"
+	case StateQuarantined:
+		return "quarantined"
+	case StateSealed:
+		return "sealed"
+	case StateUnfinished:
+		return "unfinished"
+	}
+	return fmt.Sprintf("state %d", uint8(s))
 }
 
 // recording is one session that has not ended. Locks are taken in the order
-// entry, fileMu, mu; none is held during a callback but notify.
+// entry, fileMu, mu. No producer is called back while fileMu or mu is held.
 type recording struct {
 	r *Recorder
 	// number stands for the session in the journal.
@@ -89,10 +104,15 @@ type recording struct {
 	// now is where the session stands at size, safe where it does at durable,
 	// and flying where it did at the flush under way.
 	now, safe, flying standing
+	// line waits for the ledger, by way of the journal; flyingLine is the one
+	// in the flush under way.
+	line, flyingLine *entry
+
 	asleep            bool // see wake
 	cut               bool // journal that the file ends at durable
 	queued            bool // for the flush
 	inWaiting, inFull bool // for the file writers
+	unwritable        bool // the last write to the file failed: no hurry
 }
 
 // standing is a place in a session.
@@ -119,7 +139,7 @@ func (s *recording) entryNow() *entry {
 }
 
 // file is the name of the session's file, in whatever folder.
-func (s *recording) file() string { return s.entryNow().file() }
+func (s *recording) file() string { return fileName(s.id, s.start) }
 
 // keep takes chunks that the tracker has passed: they are accepted. The
 // caller holds entry.
@@ -167,13 +187,29 @@ func (s *recording) enqueue() {
 	}
 }
 
-// takeFlight gives the record that makes the session durable as it stands
-// now. Its bytes never change: pending only grows, and loses its front by
-// being copied. The caller holds mu.
-func (s *recording) takeFlight() (r record, any bool) {
-	s.flying = s.now
-	r = record{kind: recordData, session: s.number, offset: s.durable, bytes: s.pending[s.durable-s.written : s.size-s.written : s.size-s.written]}
-	return r, s.cut || len(r.bytes) > 0
+// newLine queues the session's line for the ledger as it stands now. It is
+// durable with the chunks that are queued now, or before them. The caller
+// holds mu.
+func (s *recording) newLine(end *SealInfo) {
+	s.line = s.entryNow()
+	s.line.end = end
+	s.enqueue()
+}
+
+// takeFlight appends the records that make the session durable as it stands
+// now. The line stands behind the chunks: where a new session's line is
+// found, its opening is. The bytes never change: pending only grows, and
+// loses its front by being copied. The caller holds mu.
+func (s *recording) takeFlight(records []record) []record {
+	s.flying, s.flyingLine = s.now, s.line
+	from, to := s.durable-s.written, s.size-s.written
+	if from < to || s.cut {
+		records = append(records, record{kind: recordData, session: s.number, offset: s.durable, bytes: s.pending[from:to:to]})
+	}
+	if s.line != nil {
+		records = append(records, record{kind: recordLedger, session: s.number, bytes: appendEntry(nil, s.line)})
+	}
+	return records
 }
 
 // land says that the flight is durable, and what to queue the file for.
@@ -181,7 +217,14 @@ func (s *recording) land() fileWish {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.durable, s.safe, s.cut = s.flying.size, s.flying, false
-	s.queued = s.size > s.durable
+	if s.flyingLine != nil {
+		s.r.ledger.add(s.flyingLine)
+	}
+	if s.line == s.flyingLine {
+		s.line = nil
+	}
+	s.flyingLine = nil
+	s.queued = s.size > s.durable || s.line != nil
 	if s.queued {
 		s.r.queue.add(s)
 	}
@@ -193,7 +236,7 @@ func (s *recording) land() fileWish {
 func (s *recording) dropWritten(n int, steps uint64, replaced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.misplaced = s.misplaced && !replaced
+	s.misplaced, s.unwritable = s.misplaced && !replaced, false
 	s.written += int64(n)
 	s.r.pending.Add(-int64(n))
 	s.trimTail(steps)

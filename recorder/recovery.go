@@ -34,7 +34,6 @@ type recordPlace struct {
 	at      int64 // in the segment
 	offset  int64 // in the session's file
 	length  int64
-	more    bool
 }
 
 // recover reads ledger and journal, and returns the sessions that go on.
@@ -44,7 +43,7 @@ func (r *Recorder) recover() ([]*recording, error) {
 		return nil, err
 	}
 	r.ledger = ledger
-	journal, segs, err := openJournal(r.fs, filepath.Join(r.cfg.Dir, journalFolder))
+	journal, segs, err := openJournal(r.fs, filepath.Join(r.cfg.Dir, journalFolder), r.log)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +112,7 @@ func (c *recovery) note(s *segment, r record, at int64) error {
 		}
 		c.last[e.number] = e
 	case recordData:
-		c.records[r.session] = append(c.records[r.session], recordPlace{segment: s, at: at, offset: r.offset, length: int64(len(r.bytes)), more: r.flags&flagMore != 0})
+		c.records[r.session] = append(c.records[r.session], recordPlace{segment: s, at: at, offset: r.offset, length: int64(len(r.bytes))})
 	default:
 		return fmt.Errorf("%w: journal record of kind %d", format.ErrNewer, r.kind)
 	}
@@ -231,7 +230,7 @@ func (c *recovery) restoreAll() ([]*recording, error) {
 
 // restore writes a session's records into its file.
 func (c *recovery) restore(e *entry) (*recording, error) {
-	places := wholeGroups(c.records[e.number])
+	places := c.records[e.number]
 	f, folder, err := c.open(e, len(places) > 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		s := c.r.sleeping(e, liveFolder, 0)
@@ -270,15 +269,6 @@ func (c *recovery) open(e *entry, create bool) (f File, folder string, err error
 		f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, liveFolder, e.file()), true)
 	}
 	return f, liveFolder, err
-}
-
-// wholeGroups drops the records at the end whose last part is missing: none
-// of their chunks was acknowledged.
-func wholeGroups(places []recordPlace) []recordPlace {
-	for len(places) > 0 && places[len(places)-1].more {
-		places = places[:len(places)-1]
-	}
-	return places
 }
 
 // replay writes records at their offsets and cuts the file behind the last,

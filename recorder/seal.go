@@ -96,16 +96,14 @@ func (r *Recorder) finish(batch []*recording) {
 	}
 	for _, s := range batch {
 		s.mu.Lock()
-		e := s.entryNow()
+		s.newLine(s.info)
 		s.mu.Unlock()
-		e.end = s.info
-		r.queue.addLine(e)
 	}
 	if !r.wait(r.queue.barrier()) {
 		return
 	}
 	for _, s := range batch {
-		r.close(s)
+		r.conclude(s)
 	}
 	if len(batch) == all {
 		r.troubles.report(troubleEnd, nil)
@@ -170,6 +168,9 @@ func (s *recording) addFooter() error {
 	if info.Digest, err = digestIn(footer); err != nil {
 		return err
 	}
+	if most := s.r.journal.chunkLimit(); int64(len(footer)) > most {
+		return fmt.Errorf("%w: footer of %d bytes, the journal takes %d at once: raise SegmentBytes or Segments", format.ErrLimit, len(footer), most)
+	}
 	s.info = info
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +200,7 @@ func (s *recording) makeFooter() ([]byte, *SealInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return footer, &SealInfo{State: end, File: endFolder(end) + "/" + s.file(), EndedAt: time.Now().UTC().Truncate(time.Microsecond),
+	return footer, &SealInfo{State: end, File: endFolder(end) + "/" + s.file(), EndedAt: now(),
 		Totals: s.tracker.Totals(), Seq: seq, Bytes: s.size + int64(len(footer))}, nil
 }
 
@@ -238,8 +239,8 @@ func (r *Recorder) shelve(s *recording) error {
 	return nil
 }
 
-// close lets go of a session that has ended, and tells its producer.
-func (r *Recorder) close(s *recording) {
+// conclude lets go of a session that has ended, and tells its producer.
+func (r *Recorder) conclude(s *recording) {
 	info := s.info
 	r.forget(s)
 	s.mu.Lock()

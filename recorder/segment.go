@@ -12,9 +12,11 @@ import (
 // segment is one file of the journal. Its size never changes.
 type segment struct {
 	file File
+	name string
 	size int64
-	// epoch and first are the header's; both are 0 in a segment without one.
-	epoch, first uint64
+	// epoch, first and batch are the header's; all are 0 in a segment without
+	// one.
+	epoch, first, batch uint64
 	// end is the sequence number behind the last record, once it is closed.
 	end uint64
 	// at is where the next write goes.
@@ -40,19 +42,11 @@ func openSegments(disk FS, dir string) (segs []*segment, next int, err error) {
 			continue
 		}
 		s, err := openSegment(disk, filepath.Join(dir, name))
-		if err == nil && s.size < minSegmentBytes {
-			// A crash while it was made.
-			err = errors.Join(s.file.Close(), disk.Remove(filepath.Join(dir, name)))
-			s = nil
-		}
 		if err != nil {
 			closeSegments(segs)
 			return nil, 0, err
 		}
-		if s != nil {
-			segs = append(segs, s)
-		}
-		next = max(next, n+1)
+		segs, next = append(segs, s), max(next, n+1)
 	}
 	return segs, next, nil
 }
@@ -62,11 +56,11 @@ func openSegment(disk FS, name string) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{file: f}
+	s := &segment{file: f, name: name}
 	if s.size, err = f.Size(); err == nil && s.size >= pageSize {
 		head := make([]byte, pageSize)
 		if err = readFull(f, head, 0); err == nil {
-			s.epoch, s.first, _ = parseSegmentHeader(head)
+			s.epoch, s.first, s.batch, _ = parseSegmentHeader(head)
 		}
 	}
 	if err != nil {
@@ -102,7 +96,7 @@ func newSegment(disk FS, dir, base string, size int64) (*segment, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making journal segment %s of %d bytes: %w", name, size, err), f.Close(), disk.Remove(name))
 	}
-	return &segment{file: f, size: size}, nil
+	return &segment{file: f, name: name, size: size}, nil
 }
 
 // walked is what walk found.
@@ -117,7 +111,7 @@ type walked struct {
 // walk reads the records with sequence numbers from (included) to to (not
 // included) in their order, whatever the order of segs. A record that was
 // written again in a later segment, because its first write failed, is read
-// there. r.bytes is valid during the call; at is its place in the segment.
+// there; what is left of a batch that was given up is passed over. r.bytes is valid during the call; at is its place in the segment.
 func walk(segs []*segment, from, to uint64, each func(s *segment, r record, at int64) error) (walked, error) {
 	segs = slices.DeleteFunc(slices.Clone(segs), func(s *segment) bool { return s.epoch == 0 })
 	slices.SortFunc(segs, func(a, b *segment) int { return cmp.Compare(a.epoch, b.epoch) })
@@ -128,7 +122,7 @@ func walk(segs []*segment, from, to uint64, each func(s *segment, r record, at i
 		for _, later := range segs[i+1:] {
 			limit = min(limit, later.first)
 		}
-		if s.first >= limit {
+		if s.first >= limit || s.batch < s.first && w.next < s.first {
 			continue
 		}
 		if int64(len(buf)) < s.size {

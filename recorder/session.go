@@ -30,9 +30,9 @@ type Ack struct {
 	// Notices are warnings of the format, such as a keyframe that was
 	// dropped. Each is told once.
 	Notices []string
-	// Stalled is set while the disk does not take what waits; it says why.
-	// Nothing is lost as long as the producer keeps it; recording goes on by
-	// itself.
+	// Stalled says why the disk does not take what waits. Nothing is lost as
+	// long as the producer keeps what is not durable; recording goes on by
+	// itself, and the next Ack tells so.
 	Stalled *Refusal
 	// Sealed is set once the session's file is finished, durable and in its
 	// place. It is the last Ack.
@@ -143,7 +143,7 @@ func (s *recording) admits(h *Session) *Refusal {
 	case s.r.closing.Load():
 		return refuse(CodeClosing, due, "the recorder is shutting down: resume after its restart")
 	case s.state == StateQuarantined:
-		return refuse(CodeDamaged, due, "session %s: %s", s.id, s.why)
+		return refuse(CodeDamaged, due, "session %s is set aside: %s", s.id, s.why)
 	case s.state >= StateEnding:
 		return refuse(CodeEnded, due, "session %s has ended", s.id)
 	case s.attached != h:
@@ -161,8 +161,10 @@ func (s *recording) room(n int) *Refusal {
 	held, waiting := s.held()
 	cfg, due := &s.r.cfg, s.tracker.Totals().NextTick
 	switch {
-	case waiting > 0 && waiting+int64(n) > windowSlack*cfg.SessionWindow:
-		return refuse(CodeWindow, due, "%d bytes of session %s wait for the disk, the window is %d: wait for the next acknowledgement", waiting, s.id, cfg.SessionWindow)
+	case int64(n) > s.r.journal.chunkLimit():
+		return refuse(CodeLimit, due, "chunk of %d bytes, the journal takes %d at once: send smaller ones, or raise SegmentBytes or Segments", n, s.r.journal.chunkLimit())
+	case waiting > 0 && waiting+int64(n) > windowSlack*s.r.window():
+		return refuse(CodeWindow, due, "%d bytes of session %s wait for the disk, the window is %d: wait for the next acknowledgement", waiting, s.id, s.r.window())
 	case held > 0 && held+int64(n) > cfg.heldLimit():
 		return refuse(CodeStorage, due, "the file of session %s cannot be written, and memory for it is used up: keep the chunk and try again", s.id)
 	case s.r.pending.Load()+int64(n) > cfg.MaxPendingBytes:

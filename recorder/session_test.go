@@ -36,7 +36,7 @@ func inBubble(t *testing.T, change func(*Config), test func(t *testing.T, r *Rec
 func TestRecordAndSeal(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
 		s, reply, in := begin(t, r, "m1", 1)
-		if reply.Resumed || reply.NextTick != 0 || reply.Window != 32<<10 {
+		if reply.Resumed || reply.NextTick != 0 || reply.Window != 16<<10 {
 			t.Fatalf("reply %+v", reply)
 		}
 		for i := range 20 {

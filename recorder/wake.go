@@ -33,6 +33,12 @@ func (s *recording) wake() error {
 	if s.tracker != nil {
 		return nil
 	}
+	s.mu.Lock()
+	state, why := s.state, s.why
+	s.mu.Unlock()
+	if state == StateQuarantined {
+		return fmt.Errorf("%w: %s", format.ErrCorrupt, why)
+	}
 	found, err := s.scan(s.source(), s.size)
 	if format.IsDamage(err) {
 		s.r.setAside(s, err)
@@ -62,7 +68,7 @@ func (s *recording) awake(found *scanned) {
 	}
 	if s.reopening {
 		s.reopening = false
-		s.r.queue.addLine(s.entryNow())
+		s.newLine(nil)
 	}
 	s.cut = found.end < s.size
 	s.misplaced = s.cut || s.folder != liveFolder

@@ -215,7 +215,7 @@ func (r *Recorder) mayCreate(o *opening, id string) *Refusal {
 	case int64(len(o.bytes)) > r.journal.chunkLimit():
 		return refuse(CodeLimit, 0, "opening of %d bytes, the journal takes %d at once: raise SegmentBytes or Segments", len(o.bytes), r.journal.chunkLimit())
 	case len(r.sessions) >= r.cfg.MaxSessions:
-		return refuse(CodeLimit, 0, "%d sessions are open, the most is %d", len(r.sessions), r.cfg.MaxSessions)
+		return refuse(CodeBusy, 0, "%d sessions are open, the most is %d: try again", len(r.sessions), r.cfg.MaxSessions)
 	case r.diskLow.Load():
 		return refuse(CodeStorage, 0, "less than %d bytes are free on the disk: no new session is taken", r.cfg.MinFreeBytes)
 	}

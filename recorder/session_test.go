@@ -569,7 +569,7 @@ func TestWindows(t *testing.T) {
 		begin(t, r, "a", 1)
 		begin(t, r, "b", 1)
 		_, _, err := r.OpenSession(OpenRequest{ID: "c", Opening: openingOf("c", 0)})
-		wantRefusal(t, err, CodeLimit)
+		wantRefusal(t, err, CodeBusy)
 	})
 }
 

@@ -4,11 +4,16 @@
 #   docker build -t reprise .
 #   docker run -p 127.0.0.1:4433:4433/udp -e REPRISE_ALLOW_UNAUTHENTICATED=true -v replays:/data reprise
 #
-# Inside the container the daemon listens on every address, and anyone who
-# reaches it may record. Without REPRISE_ALLOW_UNAUTHENTICATED it therefore ends
-# with exit code 2 and says so; the command above publishes the port to this
-# machine alone. The fingerprint for clients stands in the ready line and in the
-# volume, as tls/fingerprint.
+# Inside the container the daemon listens on every address. Unless it is told who
+# may record it therefore ends with exit code 2 and says so; the command above
+# publishes the port to this machine alone. For others, make a token with "reprise
+# token --name NAME --append access/tokens", let user 65532 read that file, and:
+#
+#   docker run -p 4433:4433/udp -e REPRISE_TOKENS=/access/tokens -v ./access:/access:ro -v replays:/data reprise
+#
+# A folder is mounted, not the file, so that the daemon notices when the file is
+# replaced. The fingerprint for clients stands in the ready line and in the volume,
+# as tls/fingerprint.
 #
 # Metrics and listing are on loopback inside the container, for the health check:
 # REPRISE_HTTP=0.0.0.0:8433 opens them to its network. Set it as a variable, not as

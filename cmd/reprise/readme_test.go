@@ -61,7 +61,7 @@ func TestReadmeNamesRealFlags(t *testing.T) {
 		for _, command := range newRoot().Commands() {
 			found = found || command.Flags().Lookup(word[2:]) != nil
 		}
-		if daemons := word == "--health" || word == "--help"; !found && !daemons {
+		if daemons := word == "--health" || word == "--help" || word == "--tokens"; !found && !daemons {
 			t.Errorf("%s is no flag of any command", word)
 		}
 	}

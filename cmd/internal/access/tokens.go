@@ -15,6 +15,8 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Role is what a token allows. Unknown roles are refused when the file is
@@ -65,8 +67,10 @@ const maxTokenFile = 16 << 20
 // begin with # are passed over. Errors name the line.
 func Parse(r io.Reader) (*Tokens, error) {
 	t := &Tokens{byHash: map[[sha256.Size]byte]*Grant{}}
-	lines := bufio.NewScanner(io.LimitReader(r, maxTokenFile))
-	for n := 1; lines.Scan(); n++ {
+	limited := &io.LimitedReader{R: r, N: maxTokenFile + 1}
+	lines := bufio.NewScanner(limited)
+	n := 1
+	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || line[0] == '#' {
 			continue
@@ -80,7 +84,15 @@ func Parse(r io.Reader) (*Tokens, error) {
 		}
 		t.byHash[g.hash] = g
 	}
-	return t, lines.Err()
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("line %d is too long to be a token's", n)
+	case err != nil:
+		return nil, err
+	case limited.N == 0:
+		return nil, fmt.Errorf("more than %d bytes", maxTokenFile)
+	}
+	return t, nil
 }
 
 func parseGrant(line string) (*Grant, error) {
@@ -91,13 +103,14 @@ func parseGrant(line string) (*Grant, error) {
 	g := &Grant{Name: fields[0], Role: Role(fields[2]), Sessions: fields[3]}
 	hash, err := hex.DecodeString(fields[1])
 	if err != nil || len(hash) != len(g.hash) {
-		return nil, fmt.Errorf("hash %.80q is not 64 hex digits", fields[1])
+		// It may be a token that was pasted here, and the error goes to a log.
+		return nil, errors.New("the second field is no hash, 64 hex digits: reprise token makes such lines")
 	}
 	g.hash = [sha256.Size]byte(hash)
 	if g.Role != RoleRecord {
 		return nil, fmt.Errorf("role %.80q: use %s", fields[2], RoleRecord)
 	}
-	if err := checkPattern(g.Sessions); err != nil {
+	if err := errors.Join(checkName(g.Name), checkPattern(g.Sessions)); err != nil {
 		return nil, err
 	}
 	if fields[4] == "never" {
@@ -109,12 +122,31 @@ func parseGrant(line string) (*Grant, error) {
 	return g, nil
 }
 
-func checkPattern(pattern string) error {
-	if _, err := path.Match(pattern, ""); err != nil || pattern == "" || strings.ContainsAny(pattern, `/[\`) {
-		return fmt.Errorf("session pattern %.80q: use the characters of ids, * and ?", pattern)
+// maxName bounds a name, which stands in every line of the log about it.
+const maxName = 64
+
+func checkName(name string) error {
+	odd := func(r rune) bool { return r == '#' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, odd) {
+		return fmt.Errorf("name %.80q: use one word of at most %d bytes, without blanks and #", name, maxName)
 	}
 	return nil
 }
+
+// checkPattern lets through what can match an id: nothing else has a meaning
+// to path.Match then, nor to whoever reads the line.
+func checkPattern(pattern string) error {
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("._-*?", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	if pattern == "" || len(pattern) > maxPattern || strings.ContainsFunc(pattern, odd) {
+		return fmt.Errorf("session pattern %.80q: use the characters of ids (A-Z a-z 0-9 . _ -), * and ?", pattern)
+	}
+	return nil
+}
+
+// maxPattern leaves room for an id with a * between any two characters.
+const maxPattern = 128
 
 // Len is the number of tokens.
 func (t *Tokens) Len() int { return len(t.byHash) }
@@ -143,10 +175,7 @@ func (g *Grant) Allows(session string) error {
 
 // New makes a token and the line for the file that grants it.
 func New(name, sessions string, expires time.Time) (token, line string, err error) {
-	if name == "" || strings.ContainsAny(name, " \t\r\n#") {
-		return "", "", fmt.Errorf("name %.80q: use one word without blanks and #", name)
-	}
-	if err := checkPattern(sessions); err != nil {
+	if err := errors.Join(checkName(name), checkPattern(sessions)); err != nil {
 		return "", "", err
 	}
 	var secret [32]byte

@@ -63,19 +63,22 @@ func TestBadLines(t *testing.T) {
 		"path":          {"name " + hash + " record a/b never", "session pattern"},
 		"bad expiry":    {"name " + hash + " record * tomorrow", "expiry"},
 		"raw token":     {"name rt_abc record * never", "64 hex digits"},
-		"line too long": {strings.Repeat("x", 1<<20), "too long"},
+		"odd name":      {"na\x1bme " + hash + " record * never", "name"},
+		"line too long": {good + "\n" + strings.Repeat("x", 1<<20), "line 2 is too long"},
+		"file too long": {strings.Repeat("# a comment\n", maxTokenFile/12+1), "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tokens, err := Parse(strings.NewReader(c.file))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("tokens %v, error %v, want one with %q", tokens, err, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "rt_") {
+				t.Errorf("tokens %v, error %v, want one with %q, without any token", tokens, err, c.want)
 			}
 		})
 	}
 }
 
 func TestBadNewTokens(t *testing.T) {
-	for _, c := range [][2]string{{"", "*"}, {"two words", "*"}, {"#x", "*"}, {"x", ""}, {"x", "a[b"}} {
+	for _, c := range [][2]string{{"", "*"}, {"two words", "*"}, {"#x", "*"}, {"x", ""}, {"x", "a[b"},
+		{"x", "a b"}, {"x", "a/b"}, {"x", "ä*"}, {"x", strings.Repeat("*", 129)}, {"a\u2003b", "*"}, {"a\x1b", "*"}, {"a\xff", "*"}, {strings.Repeat("x", 65), "*"}} {
 		if _, _, err := New(c[0], c[1], time.Time{}); err == nil {
 			t.Errorf("name %q, pattern %q: no error", c[0], c[1])
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -25,10 +26,13 @@ import (
 type Config struct {
 	Data                 string   `toml:"data" help:"folder of everything that is kept"`
 	Listen               string   `toml:"listen" help:"QUIC address for recording"`
+	Tokens               string   `toml:"tokens" live:"yes" help:"file of the tokens that may record (see: reprise token); empty: none is asked for"`
+	ClientCA             string   `toml:"client_ca" live:"yes" help:"authorities (PEM) whose client certificates may record; empty: none is asked for"`
 	AllowUnauthenticated bool     `toml:"allow_unauthenticated" help:"listen off loopback although anyone who reaches the address may record"`
 	HTTP                 string   `toml:"http" help:"HTTP address for metrics, health and the listing; empty switches it off"`
 	TLSCert              string   `toml:"tls_cert" help:"certificate file (PEM); empty: a self-signed one is kept in the data folder"`
 	TLSKey               string   `toml:"tls_key" help:"key file (PEM) of tls_cert"`
+	AutoReload           bool     `toml:"auto_reload" help:"reload when the configuration, or a file that it names, changes; SIGHUP does so in any case"`
 	LogFormat            string   `toml:"log_format" help:"text or json"`
 	LogLevel             string   `toml:"log_level" live:"yes" help:"debug, info, warn or error"`
 	FlushInterval        Duration `toml:"flush_interval" help:"how long a flush gathers chunks before its one sync"`
@@ -52,7 +56,7 @@ type Config struct {
 // Default is the configuration without a file, a flag or a variable.
 func Default() Config {
 	return Config{
-		Data: "./reprise-data", Listen: "127.0.0.1:4433", HTTP: "127.0.0.1:8433",
+		Data: "./reprise-data", Listen: "127.0.0.1:4433", HTTP: "127.0.0.1:8433", AutoReload: true,
 		LogFormat: "text", LogLevel: "info",
 		FlushInterval: Duration{2 * time.Millisecond}, AckInterval: Duration{2 * time.Millisecond},
 		Segments: 4, MaxSegments: 16, CheckpointInterval: Duration{30 * time.Second}, FileInterval: Duration{2 * time.Second}, TailBytes: 64 << 10,
@@ -121,7 +125,13 @@ func (c *Config) Load(path string, env func(string) (string, bool), fs *pflag.Fl
 			return err
 		}
 	}
-	return c.Validate()
+	err := c.Validate()
+	var bad *keyError
+	// fs has what stands in the environment, too.
+	if errors.As(err, &bad) && path != "" && !fs.Changed(strings.ReplaceAll(bad.key, "_", "-")) {
+		bad.place = placeOf(bad.key, path)
+	}
+	return err
 }
 
 // loadFile reads a TOML file; an unknown key is an error with its line.
@@ -173,23 +183,23 @@ func (c *Config) Validate() error {
 	switch c.LogFormat {
 	case "text", "json":
 	default:
-		return keyError("log_format", "%q: use text or json", c.LogFormat)
+		return badKey("log_format", "%q: use text or json", c.LogFormat)
 	}
 	if _, err := c.level(); err != nil {
-		return keyError("log_level", "%q: use debug, info, warn or error", c.LogLevel)
+		return badKey("log_level", "%q: use debug, info, warn or error", c.LogLevel)
 	}
 	if c.Data == "" {
-		return keyError("data", "is empty: name a folder")
+		return badKey("data", "is empty: name a folder")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return keyError("tls_cert", "and tls_key go together: give both or neither")
+		return badKey("tls_cert", "and tls_key go together: give both or neither")
 	}
 	if err := c.validateNumbers(); err != nil {
 		return err
 	}
 	if c.HTTP != "" {
 		if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
-			return keyError("http", "%q is not HOST:PORT", c.HTTP)
+			return badKey("http", "%q is not HOST:PORT", c.HTTP)
 		}
 	}
 	return c.validateListen()
@@ -218,20 +228,20 @@ func (c *Config) validateNumbers() error {
 		{"max_sessions", int64(c.MaxSessions)}, {"max_connections", int64(c.MaxConnections)}, {"drain_timeout", int64(c.DrainTimeout.Duration)},
 	} {
 		if n.value <= 0 {
-			return keyError(n.key, "must be above 0")
+			return badKey(n.key, "must be above 0")
 		}
 	}
 	switch {
 	case c.SegmentBytes != 0 && (c.SegmentBytes < minSegment || c.SegmentBytes%segmentUnit != 0):
-		return keyError("segment_bytes", "is %v: use a multiple of %d of at least %v, or 0", c.SegmentBytes, segmentUnit, Size(minSegment))
+		return badKey("segment_bytes", "is %v: use a multiple of %d of at least %v, or 0", c.SegmentBytes, segmentUnit, Size(minSegment))
 	case c.Segments < 2:
-		return keyError("segments", "is %d: use at least 2, one is written while another is freed", c.Segments)
+		return badKey("segments", "is %d: use at least 2, one is written while another is freed", c.Segments)
 	case c.MaxSegments < c.Segments:
-		return keyError("max_segments", "is %d: use at least segments, which is %d", c.MaxSegments, c.Segments)
+		return badKey("max_segments", "is %d: use at least segments, which is %d", c.MaxSegments, c.Segments)
 	case c.MaxPending < minPending || c.MaxPending < c.SessionWindow:
-		return keyError("max_pending", "is %v: use at least %v, and no less than session_window", c.MaxPending, Size(minPending))
+		return badKey("max_pending", "is %v: use at least %v, and no less than session_window", c.MaxPending, Size(minPending))
 	case c.MinFree < 0:
-		return keyError("min_free", "must not be negative")
+		return badKey("min_free", "must not be negative")
 	}
 	return nil
 }
@@ -239,18 +249,46 @@ func (c *Config) validateNumbers() error {
 func (c *Config) validateListen() error {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return keyError("listen", "%q is not HOST:PORT", c.Listen)
+		return badKey("listen", "%q is not HOST:PORT", c.Listen)
 	}
 	ip := net.ParseIP(host)
 	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
-	if !loopback && !c.AllowUnauthenticated {
-		return keyError("listen", "%q is not a loopback address, and anyone who reaches it could record: guard the network, and then set allow_unauthenticated (--allow-unauthenticated, REPRISE_ALLOW_UNAUTHENTICATED=true)", c.Listen)
+	if !loopback && c.Tokens == "" && c.ClientCA == "" && !c.AllowUnauthenticated {
+		return badKey("listen", "%q is not a loopback address, and anyone who reaches it could record: set tokens (--tokens FILE), or client_ca (--client-ca FILE), "+
+			"or guard the network and set allow_unauthenticated (--allow-unauthenticated, REPRISE_ALLOW_UNAUTHENTICATED=true)", c.Listen)
 	}
 	return nil
 }
 
-func keyError(key, text string, args ...any) error {
-	return fmt.Errorf("configuration: %s %s", key, fmt.Sprintf(text, args...))
+// keyError is a value that cannot be used.
+type keyError struct {
+	key string
+	// place is where it stands, as far as that is known.
+	place string
+	err   error
+}
+
+func (e *keyError) Error() string { return "configuration: " + e.place + e.key + e.err.Error() }
+
+func (e *keyError) Unwrap() error { return e.err }
+
+func badKey(key, text string, args ...any) error {
+	return &keyError{key: key, err: fmt.Errorf(" "+text, args...)}
+}
+
+// badFile is a key whose file cannot be used.
+func badFile(key string, err error) error {
+	return &keyError{key: key, err: fmt.Errorf(": %w", err)}
+}
+
+// placeOf says where in the file a key stands, if it does.
+func placeOf(key, path string) string {
+	b, err := os.ReadFile(path)
+	at := regexp.MustCompile(`(?m)^[ \t]*` + key + `[ \t]*=`).FindIndex(b)
+	if err != nil || at == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, line %d: ", path, 1+bytes.Count(b[:at[0]], []byte("\n")))
 }
 
 func (c *Config) level() (level slog.Level, err error) {

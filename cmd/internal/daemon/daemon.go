@@ -27,12 +27,18 @@ type Daemon struct {
 	recorder *recorder.Recorder
 	giveUp   context.CancelFunc // ends what waits for room
 	pair     *transport.Keypair
+	guard    atomic.Pointer[guard]
 	server   *transport.Server
 	http     *http.Server
 	httpAddr net.Addr
 	httpDone chan struct{}
 	notify   *notifier
 	draining atomic.Bool
+
+	source Source
+	watch  *watcher // nil: a reload comes by signal alone
+	// refusedReload says why the last reload was refused; nil after a good one.
+	refusedReload atomic.Pointer[string]
 }
 
 // New makes a daemon of a valid configuration, which logs to w.
@@ -67,7 +73,11 @@ func (d *Daemon) Start() error {
 }
 
 func (d *Daemon) start() error {
-	var err error
+	guard, err := readGuard(&d.cfg)
+	if err != nil {
+		return err
+	}
+	d.guard.Store(guard)
 	if d.recorder, err = recorder.Open(d.recorderConfig()); err != nil {
 		return err
 	}
@@ -78,7 +88,7 @@ func (d *Daemon) start() error {
 	if err != nil {
 		return err
 	}
-	if d.server, err = transport.Listen(d.cfg.Listen, d.pair.Config(), server); err != nil {
+	if d.server, err = transport.Listen(d.cfg.Listen, d.tlsConfig(), server); err != nil {
 		return fmt.Errorf("listen %s: %w", d.cfg.Listen, err)
 	}
 	if b := d.server.Buffers(); !b.Enough() {
@@ -113,7 +123,7 @@ func (d *Daemon) serverConfig() (transport.Config, error) {
 	}
 	waiting, giveUp := context.WithCancel(context.Background())
 	d.giveUp = giveUp
-	return transport.Config{Recorder: store{recorder: d.recorder, waiting: waiting},
+	return transport.Config{Recorder: guarded{store{recorder: d.recorder, waiting: waiting}, d.allow}, Authorise: d.authorise,
 		ResetKey: key, MaxConnections: d.cfg.MaxConnections, Window: int(d.cfg.SessionWindow), AckDelay: d.cfg.AckInterval.Duration, Log: d.log}, nil
 }
 
@@ -126,23 +136,24 @@ func (d *Daemon) Ready() string {
 	return s + ", data " + d.cfg.Data
 }
 
-// Run serves until ctx ends, then drains. reload asks for a reload; load
-// gives the configuration anew for it.
-func (d *Daemon) Run(ctx context.Context, reload <-chan os.Signal, load func() (Config, error)) error {
+// Run serves until ctx ends, then drains. hup asks for a reload.
+func (d *Daemon) Run(ctx context.Context, hup <-chan os.Signal) error {
 	d.notify.send("READY=1")
 	defer d.notify.close()
 	beat := d.notify.beat(os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"))
-	stop, stopped := ctx.Done(), make(chan error, 1)
+	stop, stopped, changed := ctx.Done(), make(chan error, 1), d.changed()
 	for {
 		select {
 		case <-stop:
-			stop, reload = nil, nil
+			stop, hup, changed = nil, nil, nil
 			d.notify.send("STOPPING=1")
 			go func() { stopped <- d.drain() }()
 		case err := <-stopped:
 			return err
-		case <-reload:
-			d.reload(load)
+		case <-hup:
+			d.reload()
+		case <-changed:
+			d.reloadIfChanged()
 		case <-beat:
 			d.beat()
 		}
@@ -170,6 +181,9 @@ func (d *Daemon) drain() error {
 // error says so, and the journal holds what was acknowledged.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.draining.Store(true)
+	if d.watch != nil {
+		d.watch.close()
+	}
 	var errs []error
 	if d.server != nil {
 		errs = append(errs, d.seeOff(ctx))

@@ -6,7 +6,9 @@
 //	config.go    the keys, from file, environment and flags; values.go their types
 //	daemon.go    start, run, drain
 //	store.go     the recorder as the transport's server sees it
-//	tls.go       certificate, fingerprint, reload
+//	guard.go     who may record: tokens, client certificates
+//	tls.go       the daemon's certificate and its fingerprint
+//	reload.go    what changes without a restart; watch.go tells when files change
 //	http.go      /metrics, /healthz, /readyz, /sessions; metrics.go the figures
 //	notify.go    the service manager
 package daemon

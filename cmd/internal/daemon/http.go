@@ -62,15 +62,18 @@ func (d *Daemon) handler() http.Handler {
 }
 
 // serveReady says whether all works: 503 and the reasons where it does not.
-// Recording may go on nevertheless, from memory and spools.
+// Recording may go on nevertheless, from memory and spools. A reload that was
+// refused takes nothing away from what works.
 func (d *Daemon) serveReady(w http.ResponseWriter, _ *http.Request) {
-	why := d.notReady()
-	if len(why) == 0 {
+	if why := d.notReady(); len(why) > 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, strings.Join(why, "\n"))
+	} else {
 		fmt.Fprintln(w, "ready")
-		return
 	}
-	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintln(w, strings.Join(why, "\n"))
+	if text := d.refusedReload.Load(); text != nil {
+		fmt.Fprintf(w, "note: configuration: the last reload was refused: %s\n", *text)
+	}
 }
 
 func (d *Daemon) notReady() []string {

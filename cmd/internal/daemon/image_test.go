@@ -189,7 +189,7 @@ func TestServiceUnit(t *testing.T) {
 		t.Errorf("TimeoutStopSec=%s (%v), want more than drain_timeout", unit["TimeoutStopSec"], err)
 	}
 	args := strings.Fields(unit["ExecStart"])
-	if _, _, err := parse(args[3:], nil); err != nil || args[1] != "--config" {
+	if _, _, _, err := parse(args[3:], nil); err != nil || args[1] != "--config" {
 		t.Errorf("ExecStart=%s: %v", unit["ExecStart"], err)
 	}
 	if verify, err := exec.LookPath("systemd-analyze"); err == nil {

@@ -32,7 +32,8 @@ With no configuration at all it runs: data in ./reprise-data, QUIC on
 127.0.0.1:4433, HTTP on 127.0.0.1:8433, and a self-signed certificate whose
 fingerprint it prints and keeps in DATA/tls/fingerprint. It prints one line when
 it accepts sessions. SIGTERM drains and ends with 0, a second one ends at once;
-SIGHUP takes a renewed certificate and some keys into use.
+SIGHUP, or a change of a file, takes a renewed certificate, other tokens and
+some keys into use. To listen off loopback it needs --tokens or --client-ca.
 
 Every flag is also a key of the configuration file and an environment variable:
 --session-window is session_window and REPRISE_SESSION_WINDOW. A flag goes over
@@ -50,7 +51,7 @@ Flags:
 
 // Main runs the daemon until it is told to stop, and returns its exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	cfg, health, err := parse(args, stdout)
+	cfg, file, health, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return exitOK
@@ -60,39 +61,49 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	case health:
 		err = checkHealth(cfg.HTTP)
 	default:
-		err = serve(cfg, func() (Config, error) { return reparse(args) }, stdout, stderr)
+		err = serve(cfg, Source{file, func() (Config, error) { return reparse(args) }}, stdout, stderr)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "reprised: %v\n", err)
-		return exitNotTried
+		return exitCode(err)
 	}
 	return exitOK
 }
 
-func parse(args []string, stdout io.Writer) (cfg Config, health bool, err error) {
+func exitCode(err error) int {
+	var bad *keyError
+	if errors.As(err, &bad) {
+		return exitUsage
+	}
+	return exitNotTried
+}
+
+// parse reads flags, environment and the configuration file.
+func parse(args []string, stdout io.Writer) (cfg Config, file string, health bool, err error) {
 	cfg = Default()
 	fs := pflag.NewFlagSet("reprised", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.Usage = func() { fmt.Fprint(stdout, help+fs.FlagUsages()) }
-	config := fs.String("config", "", "configuration file (TOML); see configs/reprised.toml")
+	fs.StringVar(&file, "config", "", "configuration file (TOML); see configs/reprised.toml")
 	fs.BoolVar(&health, "health", false, "ask the daemon at --http whether it is ready, and end with 0 if so")
 	cfg.Flags(fs)
 	if err := fs.Parse(args); err != nil {
-		return cfg, false, err
+		return cfg, file, false, err
 	}
 	if fs.NArg() > 0 {
-		return cfg, false, fmt.Errorf("unknown argument %q: everything is a flag, see --help", fs.Arg(0))
+		return cfg, file, false, fmt.Errorf("unknown argument %q: everything is a flag, see --help", fs.Arg(0))
 	}
-	return cfg, health, cfg.Load(*config, os.LookupEnv, fs)
+	err = cfg.Load(file, os.LookupEnv, fs)
+	return cfg, file, health, err
 }
 
 // reparse reads the configuration again, under the flags of the start.
 func reparse(args []string) (Config, error) {
-	cfg, _, err := parse(args, io.Discard)
+	cfg, _, _, err := parse(args, io.Discard)
 	return cfg, err
 }
 
-func serve(cfg Config, load func() (Config, error), stdout, stderr io.Writer) error {
+func serve(cfg Config, source Source, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals...)
 	defer stop()
 	// Once the first signal drains, a second one ends the process at once.
@@ -103,11 +114,12 @@ func serve(cfg Config, load func() (Config, error), stdout, stderr io.Writer) er
 	// Whoever reads the log may go away.
 	signal.Ignore(ignoredSignals...)
 	d := New(cfg, stderr)
+	d.ReloadFrom(source)
 	if err := d.Start(); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, d.Ready())
-	return d.Run(ctx, reload, load)
+	return d.Run(ctx, reload)
 }
 
 // checkHealth asks a running daemon whether it is ready.

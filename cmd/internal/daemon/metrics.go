@@ -44,6 +44,9 @@ var (
 	descExpiry      = describe("certificate_expiry_timestamp_seconds", "When the certificate in use ends to be valid, in seconds since 1970.")
 )
 
+// troubleConfiguration is the part that a refused reload troubles.
+const troubleConfiguration = "configuration"
+
 // sample gives one figure.
 type sample func(d *prometheus.Desc, v float64, labels ...string)
 
@@ -62,6 +65,9 @@ func (m metrics) Collect(out chan<- prometheus.Metric) {
 	collectSessions(&s, gauge, counter)
 	collectDisk(&s, gauge, counter)
 	collectConnections(m.d.server.Stats(), gauge, counter)
+	if m.d.refusedReload.Load() != nil {
+		gauge(descTrouble, 1, troubleConfiguration)
+	}
 	gauge(descExpiry, float64(m.d.pair.NotAfter().Unix()))
 }
 

@@ -73,9 +73,9 @@ func copyFile(t testing.TB, from, to string) {
 }
 
 // served is the fingerprint of the certificate that a new connection gets.
-func served(t testing.TB, addr string) string {
+func served(t testing.TB, addr string, certs ...tls.Certificate) string {
 	t.Helper()
-	conn, err := quic.DialAddr(within(t, patience), addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{transport.ALPN}}, nil)
+	conn, err := quic.DialAddr(within(t, patience), addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{transport.ALPN}, Certificates: certs}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestReloadCertificate(t *testing.T) {
 	use := makePair(t, time.Hour)
 	copyFile(t, old.cert, use.cert)
 	copyFile(t, old.key, use.key)
-	p := start(t, data, "127.0.0.1:0", "--tls-cert", use.cert, "--tls-key", use.key)
+	p := start(t, data, "127.0.0.1:0", "--auto-reload=false", "--tls-cert", use.cert, "--tls-key", use.key)
 	if p.pin != old.fingerprint {
 		t.Fatalf("fingerprint %s, want %s", p.pin, old.fingerprint)
 	}
@@ -173,7 +173,7 @@ func TestReloadConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "reprised.toml")
 	put(t, file, []byte("log_level = \"info\"\nsegment_bytes = \"512KiB\"\n"))
-	p := launch(t, nil, "--config", file, "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	p := launch(t, nil, "--config", file, "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--auto-reload=false")
 	p.awaitReady()
 	for _, c := range []struct {
 		name, file string
@@ -182,8 +182,9 @@ func TestReloadConfiguration(t *testing.T) {
 		{"syntax", "log_level = \"debug\"\nsegments = \n", []string{"level=ERROR", "reprised.toml, line 2"}},
 		{"unknown key", "log_level = \"debug\"\n\nsegmnts = 5\n", []string{"level=ERROR", "line 3", "segmnts"}},
 		{"negative", "min_free = -1\n", []string{"level=ERROR", "min_free"}},
+		{"out of range", "log_level = \"debug\"\nsegments = 1\n", []string{"level=ERROR", "reprised.toml, line 2: segments is 1"}},
 		{"empty", "", []string{"level=ERROR", "empty"}},
-		{"off loopback", "log_level = \"error\"\nallow_unauthenticated = false\nmax_sessions = 0\n", []string{"level=ERROR", "max_sessions"}},
+		{"off loopback", "log_level = \"error\"\nallow_unauthenticated = false\nmax_sessions = 0\n", []string{"level=ERROR", "reprised.toml, line 3: max_sessions"}},
 		{"needs a restart", "segment_bytes = \"1MiB\"\nresume_timeout = \"1m\"\ndrain_timeout = \"7s\"\n", []string{"level=WARN", "segment_bytes, resume_timeout", "restart"}},
 		{"as it was", "segment_bytes = \"512KiB\"\n", []string{"level=INFO", "reloaded"}},
 		// The flag of the start goes over the file.

@@ -46,7 +46,10 @@ func TestBadStart(t *testing.T) {
 		"unknown flag":         {[]string{"--segmnts", "4"}, exitUsage, []string{"--segmnts"}},
 		"bad flag":             {[]string{"--resume-timeout", "5"}, exitUsage, []string{"resume-timeout", "a number and a unit"}},
 		"argument":             {[]string{"start"}, exitUsage, []string{`"start"`}},
-		"off loopback":         {[]string{"--listen", "0.0.0.0:0"}, exitUsage, []string{"listen", "0.0.0.0:0", "--allow-unauthenticated"}},
+		"off loopback":         {[]string{"--listen", "0.0.0.0:0"}, exitUsage, []string{"listen", "0.0.0.0:0", "--tokens", "--client-ca", "--allow-unauthenticated"}},
+		"no tokens":            {[]string{"--tokens", filepath.Join(dir, "none")}, exitUsage, []string{"tokens: ", filepath.Join(dir, "none")}},
+		"bad tokens":           {[]string{"--tokens", file("tokens", "# a\nb\n")}, exitUsage, []string{"tokens: ", filepath.Join(dir, "tokens") + ", line 2"}},
+		"bad client authority": {[]string{"--client-ca", file("ca.pem", "x")}, exitUsage, []string{"client_ca: ", filepath.Join(dir, "ca.pem")}},
 		"listen in use":        {[]string{"--listen", udp.LocalAddr().String()}, exitNotTried, []string{"listen " + udp.LocalAddr().String(), "in use"}},
 		"http in use":          {[]string{"--http", tcp.Addr().String()}, exitNotTried, []string{"http " + tcp.Addr().String(), "in use"}},
 		"data not a folder":    {[]string{"--data", file("data", "a file")}, exitNotTried, []string{"data folder", "not a directory"}},
@@ -62,7 +65,7 @@ func TestBadStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			args := append([]string{"--listen", "127.0.0.1:0", "--http", "", "--segment-bytes", "512KiB", "--data", filepath.Join(t.TempDir(), "data")}, c.args...)
+			args := append([]string{"--listen", "127.0.0.1:0", "--http", "", "--segment-bytes", "512KiB", "--log-level", "warn", "--data", filepath.Join(t.TempDir(), "data")}, c.args...)
 			if code := Main(args, &out, &log); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}

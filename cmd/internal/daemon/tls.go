@@ -49,29 +49,6 @@ func (d *Daemon) writeFingerprint() error {
 	return writeWhole(d.tlsFile(fingerprintName), d.pair.Fingerprint().String()+"\n", 0o644)
 }
 
-// reload takes what can be taken into use without a restart: the certificate,
-// and the live keys of the configuration. Where either is bad, neither.
-func (d *Daemon) reload(load func() (Config, error)) {
-	next, err := load()
-	if err == nil {
-		err = d.pair.Reload()
-	}
-	if err != nil {
-		d.log.Error("reload refused, all stays as it was", "error", err)
-		return
-	}
-	restart := d.cfg.take(&next)
-	d.setLevel()
-	if err := d.writeFingerprint(); err != nil {
-		d.log.Error("the certificate is in use, but clients do not find its fingerprint", "error", err)
-	}
-	if len(restart) > 0 {
-		d.log.Warn("reloaded, but some changed keys need a restart", "keys", strings.Join(restart, ", "), "fingerprint", d.pair.Fingerprint())
-		return
-	}
-	d.log.Info("reloaded", "fingerprint", d.pair.Fingerprint())
-}
-
 // resetKey reads the reset key, or makes one. One that cannot be read as such
 // is replaced: clients then only take longer to notice the restart.
 func resetKey(path string) (*[32]byte, error) {

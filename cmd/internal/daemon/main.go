@@ -104,6 +104,11 @@ func reparse(args []string) (Config, error) {
 }
 
 func serve(cfg Config, source Source, stdout, stderr io.Writer) error {
+	// The QUIC library prints lines about small UDP buffers to the log of
+	// the process; the daemon has a line of its own for them.
+	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals...)
 	defer stop()
 	// Once the first signal drains, a second one ends the process at once.

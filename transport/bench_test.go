@@ -55,11 +55,17 @@ func benchSpec(id string) Spec {
 }
 
 // BenchmarkStep measures what recording costs the game: a tick of two steps
-// of three integers, while the client sends.
+// of three integers, while the client sends, and spools where the name says
+// so.
 func BenchmarkStep(b *testing.B) {
+	b.Run("memory", func(b *testing.B) { benchmarkStep(b, "") })
+	b.Run("spool", func(b *testing.B) { benchmarkStep(b, b.TempDir()) })
+}
+
+func benchmarkStep(b *testing.B, spool string) {
 	k := keypair(b)
 	s := listen(b, k, "127.0.0.1:0", Config{Recorder: &discard{}})
-	c := dialServer(b, s.Addr().String(), ClientConfig{TLS: trust(b, k)})
+	c := dialServer(b, s.Addr().String(), ClientConfig{TLS: trust(b, k), Spool: spool, SpoolLimit: 1 << 40})
 	defer c.Close(context.Background())
 	r, err := c.Open(benchSpec("bench"))
 	if err != nil {

@@ -194,7 +194,7 @@ func (x *chaos) drainDaemon() {
 }
 
 // killGame ends the client as kill -9 does, at any moment, and resumes from
-// the spool: what was not spooled is gone.
+// the spool: what was neither spooled nor had room in the tail is gone.
 func (x *chaos) killGame() {
 	spooled := x.rnd.IntN(2) == 0
 	if spooled {

@@ -29,8 +29,8 @@ type ClientConfig struct {
 	// daemon is reached.
 	Background bool
 
-	// Spool is a folder for spool files; with none, what is not durable is
-	// lost when the process ends.
+	// Spool is a folder for spool files, on a local disk; with none, what is
+	// not durable is lost when the process ends.
 	Spool string
 	// SpoolLimit bounds one session's spool file; 1 GiB. A recording that
 	// exceeds it goes on in memory.
@@ -42,8 +42,9 @@ type ClientConfig struct {
 	// which at most half are taken; 256 MiB.
 	Memory int
 
-	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB. What was
-	// recorded within the linger is lost if the game's process is killed.
+	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB. If the
+	// game's process is killed, what was recorded within the linger is lost;
+	// with a spool, only marks, reports, joins, leaves and keyframes are.
 	ChunkLinger time.Duration
 	ChunkBytes  int
 	// WriteLinger gathers the frames of one write; 2 ms.
@@ -236,6 +237,7 @@ func (c *Client) Open(s Spec) (*Recording, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.keepTail()
 	}
 	if err := c.adopt(r); err != nil {
 		return nil, errors.Join(err, r.abandon(true))
@@ -478,6 +480,7 @@ func (r *Recording) beginAfter(folder string) (err error) {
 			r.end(err, false)
 			return err
 		}
+		r.keepTail()
 	}
 	r.halted = r.over
 	return nil
@@ -508,7 +511,7 @@ func (c *Client) resume(s *spool) (*Recording, error) {
 		began: time.Now(), elapsed: sinceWall(h.meta.StartedAt), opening: h.opening, continued: p.Continued != nil}
 	r.describe(h.meta)
 	r.restoreHistory(h, &was)
-	return r, nil
+	return r, r.recoverTail()
 }
 
 // restoreHistory enters what an earlier process recorded.

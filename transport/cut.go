@@ -22,6 +22,9 @@ func (r *Recording) cut() {
 	}
 	r.cutMarks()
 	r.cutReports()
+	if r.tail != nil {
+		r.tail.turn(r.q.next())
+	}
 }
 
 // push frames a body as the next chunk of the stream.
@@ -35,7 +38,9 @@ func (r *Recording) push(typ format.ChunkType, body []byte) {
 	r.full = r.full || r.crowded()
 	if r.spooling() {
 		r.toSpool = append(r.toSpool, c)
-		r.client.spoolSoon(r)
+		if !r.recovering {
+			r.client.spoolSoon(r)
+		}
 	} else if r.live {
 		r.client.ready(r)
 	}
@@ -147,6 +152,7 @@ func (r *Recording) cutGap(g format.Gap) error {
 	r.missed.gaps = append(r.missed.gaps, g)
 	r.push(format.ChunkGap, body)
 	r.b.Skip(g.Last + 1)
+	r.keep(recordGap, g.First, body)
 	return nil
 }
 

@@ -12,7 +12,8 @@
 //	}
 //	err = rec.Seal(ctx)
 //
-// Step and EndTick only append to memory: background goroutines, a handful
+// Step and EndTick only append to memory, which with a spool includes a file
+// that is mapped there: background goroutines, a handful
 // for a client whatever its number of sessions, cut chunks, spool, send and
 // reconnect. What the daemon has not confirmed as durable is kept and sent
 // again; where it outgrows its bound, ticks are left out, declared as a gap,
@@ -41,8 +42,12 @@
 //	cut.go         cuts chunks; queue.go keeps them until they are durable
 //	flow.go        a recording as the connection sees it
 //	spool.go       the spool file that a restarted game server resumes from
+//	tail.go        the mapped tail behind it; map_*.go how it is mapped
+//	recover.go     what is put into the tail, and taken from it again
 //
-// Nothing here syncs the spool to disk: it survives the end of the game's
-// process, not of its machine. It holds the whole session, and is a replay
-// by itself, until the session is sealed.
+// With a spool, a tick survives the death of the game's process from the
+// return of EndTick on, and a hash from the return of Hash; PROTOCOL.md has
+// the exact limits. Nothing here syncs the spool to disk: it survives the end
+// of the process, not of its machine. It holds the whole session, and is a
+// replay by itself, until the session is sealed.
 package transport

@@ -300,7 +300,7 @@ func (r *Recording) end(reason error, delivered bool) {
 	for _, k := range r.keys.waiting {
 		r.client.memory.Add(-int64(len(k.state)))
 	}
-	r.keys.waiting, r.q.chunks = nil, nil
+	r.keys.waiting, r.q.chunks, r.tail = nil, nil, nil
 	r.client.forget(r)
 	r.announce()
 	if reason != ErrSealed && reason != ErrClosed {

@@ -276,7 +276,7 @@ const spoolCache = 256 << 10
 func (r *Recording) writeSpool() {
 	r.mu.Lock()
 	chunks, s := r.toSpool, r.spool
-	r.toSpool = nil
+	r.toSpool, r.writing = nil, len(chunks) > 0
 	r.mu.Unlock()
 	if len(chunks) == 0 {
 		return
@@ -288,6 +288,7 @@ func (r *Recording) writeSpool() {
 	at, err := s.append(b)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.writing = false
 	if r.over {
 		return
 	}
@@ -302,7 +303,20 @@ func (r *Recording) writeSpool() {
 			r.drop(c)
 		}
 	}
+	r.settleTail()
 	r.client.ready(r)
+}
+
+// settleTail lets the tail use again what the spool file has now, and cuts
+// what it had no room for.
+func (r *Recording) settleTail() {
+	if r.tail == nil {
+		return
+	}
+	r.tail.settle(r.q.next() - uint64(len(r.toSpool)))
+	if r.tail.missed {
+		r.cut()
+	}
 }
 
 // breakSpool goes on without writing the spool, in memory.
@@ -310,6 +324,11 @@ func (r *Recording) breakSpool(err error) {
 	r.client.tell(r.id, fmt.Errorf("the spool cannot be written, recording goes on in memory: %w", err))
 	r.spool.broken = true
 	r.toSpool = nil
+	if r.tail != nil {
+		// From here on the daemon may have chunks that the spool does not.
+		r.tail.void()
+		r.tail = nil
+	}
 	if r.trouble != nil && !temporary(r.trouble) {
 		r.end(r.trouble, false)
 		return

@@ -20,6 +20,10 @@ import (
 func TestMain(m *testing.M) {
 	// The tests do not need large socket buffers.
 	os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")
+	if plan := os.Getenv(gamePlanVariable); plan != "" {
+		playGame(plan)
+		return
+	}
 	os.Exit(m.Run())
 }
 

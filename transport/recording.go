@@ -79,6 +79,10 @@ type Recording struct {
 	full    bool  // the bound is reached: the next tick begins a gap
 	spool   *spool
 	toSpool []*chunk // to be written there, in order
+	writing bool     // the spooler writes what it took from toSpool
+	tail    *tail    // of what is not in the spool file; nil for none
+	// recovering: the spool is written by Resume, not by the spooler.
+	recovering bool
 
 	link    *link
 	alias   uint64
@@ -146,8 +150,9 @@ func (r *Recording) haltError() error {
 	return nil
 }
 
-// EndTick closes the open tick. Call it before the game simulates the tick,
-// so that the input that crashes a game is recorded. ErrFull means that the
+// EndTick closes the open tick. Call it before the game simulates the tick:
+// with a spool, its steps then outlive the game's process from here on, so
+// that the input that crashes a game is recorded. ErrFull means that the
 // tick is left out; see Stats.
 func (r *Recording) EndTick() error {
 	r.mu.Lock()
@@ -176,18 +181,21 @@ func (r *Recording) endTick(at int64, timed bool) error {
 	if r.b.Full() || r.b.Rows() >= r.client.cfg.ChunkBytes || r.b.Ticks() >= chunkTicks {
 		r.cut()
 	}
-	tick := r.b.NextTick()
-	if tick >= r.countFrom {
-		r.counted.Ticks++
-		r.counted.Steps += uint64(r.b.OpenSteps())
-	}
 	if timed {
 		r.lastTime = max(at, r.lastTime)
+	}
+	kept := r.keepOpen(timed)
+	tick := r.b.NextTick()
+	r.count(tick, r.b.OpenSteps())
+	if timed {
 		r.b.EndTickAt(r.lastTime)
 	} else {
 		r.b.EndTick()
 	}
 	r.hashed.open(tick)
+	if !kept {
+		r.spill()
+	}
 	if r.full {
 		r.full = r.crowded()
 		if r.full {
@@ -196,6 +204,14 @@ func (r *Recording) endTick(at int64, timed bool) error {
 	}
 	r.arm()
 	return nil
+}
+
+// count adds a tick to the final counts.
+func (r *Recording) count(tick format.Tick, steps int) {
+	if tick >= r.countFrom {
+		r.counted.Ticks++
+		r.counted.Steps += uint64(steps)
+	}
 }
 
 // arm makes sure that what was recorded is cut after the linger.
@@ -264,18 +280,26 @@ func (r *Recording) Hash(tick format.Tick, h []byte) error {
 	if r.halted && !r.missed.active {
 		return r.haltError()
 	}
+	return r.enterHash(tick, h)
+}
+
+func (r *Recording) enterHash(tick format.Tick, h []byte) error {
 	if err := r.checkHash(tick, h); err != nil {
 		return err
 	}
 	if tick < r.countFrom {
 		return nil // see Continue
 	}
+	kept := r.keep(recordHash, tick, h)
 	if !r.b.Hash(tick, h) {
 		r.notes.hashes = append(r.notes.hashes, format.TickHash{Tick: tick, Hash: slices.Clone(h)})
 		r.arm()
 	}
 	r.hashed.set(tick)
 	r.counted.Hashes++
+	if !kept {
+		r.spill()
+	}
 	return nil
 }
 

@@ -464,10 +464,19 @@ func TestWindowChanges(t *testing.T) {
 
 // Step and EndTick allocate nothing, whatever goes on behind them.
 func TestStepAllocates(t *testing.T) {
-	c := newClient([]string{"a:1"}, ClientConfig{})
-	r, err := c.newRecording(&Spec{Meta: format.Metadata{Session: "x"}})
+	for _, spool := range []string{"", t.TempDir()} {
+		testStepAllocates(t, spool)
+	}
+}
+
+func testStepAllocates(t *testing.T, spool string) {
+	c := newClient([]string{"a:1"}, ClientConfig{Spool: spool})
+	r, err := c.Open(Spec{Meta: format.Metadata{Session: "x"}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if (r.tail != nil) != (spool != "") {
+		t.Fatal("a recording has a tail where it has a spool")
 	}
 	r.armed = true
 	for range 2 * chunkTicks { // the builder's memory grows to its size
@@ -475,13 +484,22 @@ func TestStepAllocates(t *testing.T) {
 		r.EndTick()
 	}
 	r.cut()
-	if n := testing.AllocsPerRun(1000, func() {
+	if spool != "" {
+		r.writeSpool()
+		r.cut()
+	}
+	if n := testing.AllocsPerRun(400, func() {
 		r.Step(1, format.Int(1), format.Int(70000), format.String("go"))
 		r.Step(2)
 		r.EndTick()
 	}); n > 0.1 {
-		t.Errorf("%v allocations for a tick", n)
+		t.Errorf("%v allocations for a tick with spool %q", n, spool)
 	}
+	if r.tail != nil && r.tail.missed {
+		t.Error("the tail had no room: the test proves nothing")
+	}
+	r.abandon(true)
+	c.writeSpools()
 }
 
 // A hash that came late for a tick before a gap goes in front of the gap: behind

@@ -15,9 +15,10 @@ import (
 	"reprise/format"
 )
 
-// A session's spool is two files:
+// A session's spool is three files:
 //
 //	SESSION.rply      an RPLY2 file: header, opening chunks, the stream's chunks
+//	SESSION.tail      what was recorded behind them; see tail.go
 //	SESSION.producer  the producer's key, and how often it was started
 //
 // Every chunk is written before it is sent, so a daemon never has more than
@@ -27,6 +28,7 @@ import (
 const (
 	spoolSuffix    = ".rply"
 	producerSuffix = ".producer"
+	newSuffix      = ".new" // of a producer file that is being written
 )
 
 // producer is what the second file holds, as JSON.
@@ -66,6 +68,7 @@ type spool struct {
 	f       *os.File
 	end     int64 // where the next chunk goes
 	limit   int64
+	tail    *tail // mapped until the spool is retired; nil for none
 	// broken is set once a write failed: the recording goes on in memory. It
 	// is guarded by the recording's lock.
 	broken bool
@@ -111,7 +114,25 @@ func (s *spool) writeProducer(p producer) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(s.path(producerSuffix), append(b, '\n'), 0o600)
+	// The temporary file has a fixed name, so that a process that dies here
+	// leaves one at most, and retire finds it.
+	temp := s.path(producerSuffix + newSuffix)
+	if err := writeSynced(temp, append(b, '\n')); err != nil {
+		return err
+	}
+	return os.Rename(temp, s.path(producerSuffix))
+}
+
+func writeSynced(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 func readProducer(path string) (p producer, key [KeySize]byte, err error) {
@@ -188,8 +209,12 @@ func (s *spool) cutTail(end int64, fromStart bool) error {
 // retire closes the files, and removes them where all is delivered.
 func (s *spool) retire(remove bool) error {
 	err := s.f.Close()
+	if s.tail != nil {
+		err = errors.Join(err, s.tail.release())
+	}
 	if remove {
-		err = errors.Join(err, os.Remove(s.path(spoolSuffix)), removeExisting(s.path(producerSuffix)))
+		err = errors.Join(err, removeExisting(s.path(tailSuffix)), os.Remove(s.path(spoolSuffix)),
+			removeExisting(s.path(producerSuffix)), removeExisting(s.path(producerSuffix+newSuffix)))
 	}
 	return err
 }

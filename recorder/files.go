@@ -198,7 +198,10 @@ func (r *Recorder) writeAt(s *recording, b []byte, at int64) error {
 	if len(b) == 0 {
 		return nil
 	}
-	f, err := r.fs.OpenFile(r.path(s), true)
+	if at == 0 {
+		return r.writeFirst(r.path(s), b)
+	}
+	f, err := r.fs.OpenFile(r.path(s), false)
 	if err != nil {
 		return err
 	}
@@ -206,6 +209,25 @@ func (r *Recorder) writeAt(s *recording, b []byte, at int64) error {
 		err = errors.Join(err, f.Truncate(at))
 	}
 	return errors.Join(err, f.Close())
+}
+
+// newSuffix ends the name of a session's file until its first bytes are in
+// it: no reader ever finds an empty one.
+const newSuffix = ".new"
+
+// writeFirst makes a session's file with its first bytes.
+func (r *Recorder) writeFirst(path string, b []byte) error {
+	f, err := r.fs.OpenFile(path+newSuffix, true)
+	if err != nil {
+		return err
+	}
+	if err = f.Truncate(0); err == nil {
+		_, err = f.WriteAt(b, 0)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, r.fs.Remove(path+newSuffix))
+	}
+	return r.fs.Rename(path+newSuffix, path)
 }
 
 // replace brings the file of a session that goes on back to the live

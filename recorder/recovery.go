@@ -66,6 +66,9 @@ func (r *Recorder) recover() ([]*recording, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.dropUnborn(); err != nil {
+		return nil, err
+	}
 	if err := ledger.save(); err != nil {
 		return nil, err
 	}
@@ -155,6 +158,23 @@ func (c *recovery) adopt() error {
 	return nil
 }
 
+// dropUnborn removes what a crash left of files that never got their first
+// bytes. Where those are durable, the journal has just made the file.
+func (c *recovery) dropUnborn() error {
+	names, err := c.r.fs.List(filepath.Join(c.r.cfg.Dir, liveFolder))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, newSuffix) {
+			if err := c.r.fs.Remove(filepath.Join(c.r.cfg.Dir, liveFolder, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (c *recovery) adoptFile(folder, name string) error {
 	id, start, ok := splitFileName(name)
 	if !ok {
@@ -231,7 +251,7 @@ func (c *recovery) restoreAll() ([]*recording, error) {
 // restore writes a session's records into its file.
 func (c *recovery) restore(e *entry) (*recording, error) {
 	places := c.records[e.number]
-	f, folder, err := c.open(e, len(places) > 0)
+	f, folder, created, err := c.open(e, len(places) > 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		s := c.r.sleeping(e, liveFolder, 0)
 		c.r.setAside(s, fmt.Errorf("its file is missing"))
@@ -254,21 +274,34 @@ func (c *recovery) restore(e *entry) (*recording, error) {
 		return nil, err
 	}
 	s.size, s.durable, s.written = end, end, end
+	if created {
+		path := c.r.path(s)
+		return s, errors.Join(f.Close(), c.r.fs.Rename(path+newSuffix, path))
+	}
 	return s, nil
 }
 
-// open finds a session's file; with create it is made where there is none.
-func (c *recovery) open(e *entry, create bool) (f File, folder string, err error) {
+// open finds a session's file. With create it is made where there is none,
+// empty and under its first name.
+func (c *recovery) open(e *entry, create bool) (f File, folder string, created bool, err error) {
 	for _, folder := range allFolders {
 		f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, folder, e.file()), false)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return f, folder, err
+			return f, folder, false, err
 		}
 	}
-	if create {
-		f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, liveFolder, e.file()), true)
+	if !create {
+		return nil, liveFolder, false, err
 	}
-	return f, liveFolder, err
+	f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, liveFolder, e.file()+newSuffix), true)
+	if err != nil {
+		return nil, liveFolder, false, err
+	}
+	if err = f.Truncate(0); err != nil {
+		f.Close()
+		return nil, liveFolder, false, err
+	}
+	return f, liveFolder, true, nil
 }
 
 // replay writes records at their offsets and cuts the file behind the last,

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,6 +38,18 @@ func Open(c *transport.Client, s Script) (*Session, error) {
 // process left out is not known to it.
 func Resume(c *transport.Client, s Script) (*Session, error) {
 	r, err := c.Resume(s.Session)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", s.Session, err)
+	}
+	return newSession(s, r), nil
+}
+
+// Continue goes on with a session whose recording was closed, with nothing
+// left of it but the key.
+func Continue(ctx context.Context, c *transport.Client, s Script, key [transport.KeySize]byte, at format.Tick) (*Session, error) {
+	spec := s.Spec()
+	spec.Key = key
+	r, err := c.Continue(ctx, spec, at)
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", s.Session, err)
 	}

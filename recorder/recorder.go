@@ -32,6 +32,7 @@ type Recorder struct {
 	sessions map[string]*recording // that have not ended, by lower-case id
 
 	pending atomic.Int64 // bytes in memory that are not in files
+	coming  atomic.Int64 // of chunks that were let in and are not in pending yet
 	diskLow atomic.Bool
 	closing atomic.Bool
 

@@ -113,6 +113,7 @@ func (s *recording) append(h *Session, c format.Chunk, framed []byte) *Refusal {
 	if r := s.room(len(framed)); r != nil {
 		return r
 	}
+	defer s.r.coming.Add(-int64(len(framed)))
 	p, err := s.tracker.Check(c)
 	if overlaps(err) && c.Type == format.ChunkTicks {
 		return s.overlap(p, framed)
@@ -156,7 +157,8 @@ func (s *recording) admits(h *Session) *Refusal {
 // adds itself, such as a gap, does not count against the producer's window.
 const windowSlack = 2
 
-// room holds the bounds on memory.
+// room holds the bounds on memory. Where it refuses nothing, n bytes are let
+// in: the caller takes them off Recorder.coming once they are kept or not.
 func (s *recording) room(n int) *Refusal {
 	held, waiting := s.held()
 	cfg, due := &s.r.cfg, s.tracker.Totals().NextTick
@@ -167,7 +169,11 @@ func (s *recording) room(n int) *Refusal {
 		return refuse(CodeWindow, due, "%d bytes of session %s wait for the disk, the window is %d: wait for the next acknowledgement", waiting, s.id, s.r.window())
 	case held > 0 && held+int64(n) > cfg.heldLimit():
 		return refuse(CodeStorage, due, "the file of session %s cannot be written, and memory for it is used up: keep the chunk and try again", s.id)
-	case s.r.pending.Load()+int64(n) > cfg.MaxPendingBytes:
+	}
+	// Other sessions come at the same moment: what they are let in with
+	// counts before it is kept.
+	if coming := s.r.coming.Add(int64(n)); s.r.pending.Load()+coming > cfg.MaxPendingBytes {
+		s.r.coming.Add(-int64(n))
 		return refuse(CodeBusy, due, "all sessions hold %d bytes in memory, the most is %d: try again", s.r.pending.Load(), cfg.MaxPendingBytes)
 	}
 	return nil

@@ -21,9 +21,12 @@ type fakeRecorder struct {
 	// onOpen and onAppend, if set, decide first.
 	onOpen   func(OpenRequest) error
 	onAppend func(session string, c format.Chunk) error
-	opens    int
-	attached int
-	detached int
+	// held, if set, is closed when heldSession may be opened.
+	held        chan struct{}
+	heldSession string
+	opens       int
+	attached    int
+	detached    int
 }
 
 func newFakeRecorder() *fakeRecorder {
@@ -59,7 +62,25 @@ type handle struct {
 	turn int
 }
 
+// holdOpen keeps a session from being opened until the channel is closed.
+func (f *fakeRecorder) holdOpen(session string) chan struct{} {
+	held := make(chan struct{})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held, f.heldSession = held, session
+	return held
+}
+
 func (f *fakeRecorder) Open(req OpenRequest, sink Sink) (Session, OpenReply, error) {
+	f.mu.Lock()
+	held := f.held
+	if req.Session != f.heldSession {
+		held = nil
+	}
+	f.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.opens++

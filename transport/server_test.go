@@ -131,6 +131,7 @@ func TestMalformedFrames(t *testing.T) {
 				r, _ := client.Open(spec("good"))
 				e := expected{first: 10}
 				e.play(t, r, 10)
+				opening := w.rec.holdOpen("raw")
 				x := w.connectRaw(c.greet)
 				x.send(c.send)
 				want := CodeProtocol
@@ -140,6 +141,7 @@ func TestMalformedFrames(t *testing.T) {
 				if code := x.ended(); code != want {
 					t.Errorf("ended with %v", code)
 				}
+				close(opening)
 				e.play(t, r, 10)
 				w.sealAndCompare(r, &e)
 				w.close(client)

@@ -142,12 +142,26 @@ func (f brittleFile) Size() (int64, error) {
 	return st.Size(), nil
 }
 
+// brittleFolder is a data folder that is removed patiently: a write that hung
+// may end, and make a file, while its folder goes.
+func brittleFolder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "brittle-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		eventually(t, "the folder is removed", func() bool { return os.RemoveAll(dir) == nil })
+	})
+	return filepath.Join(dir, "data")
+}
+
 // onBrittleDisk starts a daemon in this process whose disk can be made to
 // fail. It is stopped, healed, at the end.
 func onBrittleDisk(t testing.TB, change ...func(*Config)) (*Daemon, *brittleDisk) {
 	t.Helper()
 	cfg := Default()
-	cfg.Data, cfg.Listen, cfg.HTTP = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Data, cfg.Listen, cfg.HTTP = brittleFolder(t), "127.0.0.1:0", "127.0.0.1:0"
 	cfg.SegmentBytes = 512 << 10
 	for _, f := range change {
 		f(&cfg)

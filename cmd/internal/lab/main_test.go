@@ -1,0 +1,134 @@
+package lab
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"reprise/cmd/internal/daemon"
+)
+
+// role in the environment makes the test program something else.
+const role = "REPRISE_LAB_ROLE"
+
+const (
+	asDaemon     = "daemon"
+	asGameServer = "game server"
+	asCrashing   = "crashing daemon"
+)
+
+func TestMain(m *testing.M) {
+	as := os.Getenv(role)
+	if as != "" {
+		limitDescriptors()
+	}
+	switch as {
+	case "":
+		if os.Getenv("REPRISE_LAB") == "" && !long() {
+			fmt.Println("the failure laboratory is left out: REPRISE_LAB=1 runs it, REPRISE_LONG=1 at full length")
+			os.Exit(0)
+		}
+		runTogether()
+		os.Exit(m.Run())
+	case asDaemon:
+		endWithParent()
+		os.Exit(daemon.Main(os.Args[1:], os.Stdout, os.Stderr))
+	case asGameServer:
+		os.Exit(gameServerMain(os.Args[1:]))
+	case asCrashing:
+		endWithParent()
+		os.Exit(crashingMain(os.Args[1:]))
+	}
+	fmt.Fprintf(os.Stderr, "no such role: %s\n", as)
+	os.Exit(2)
+}
+
+// runTogether has more scenarios run at once than there are processors, unless
+// told otherwise: most of their time they wait.
+func runTogether() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return
+	}
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+}
+
+// endWithParent ends this process with the one that holds the other end of
+// its standard input, however that ends.
+func endWithParent() {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
+	}()
+}
+
+// long tells whether scenarios are to take their full time.
+func long() bool { return os.Getenv("REPRISE_LONG") != "" }
+
+// pick chooses between the numbers of the short and of the long form.
+func pick[T any](short, full T) T {
+	if long() {
+		return full
+	}
+	return short
+}
+
+// patience bounds every wait for something that should take far less.
+const patience = time.Minute
+
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits until is holds.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// random is a source of numbers that REPRISE_SEED repeats.
+func random(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if s := os.Getenv("REPRISE_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("REPRISE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// freePort finds a UDP port for a daemon that comes back to it. It is none
+// that the system gives to clients, so nobody takes it meanwhile.
+func freePort(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		c, err := net.ListenPacket("udp", addr)
+		if err == nil {
+			c.Close()
+			return addr
+		}
+	}
+	t.Fatal("no UDP port is free")
+	return ""
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package lab
+
+// raceDetector tells that programs take several times the memory.
+const raceDetector = false

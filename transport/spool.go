@@ -35,7 +35,7 @@ const (
 type producer struct {
 	Version int    `json:"version"`
 	Key     string `json:"key"`
-	// Start is in the upper half of every epoch: it grows with each start.
+	// Start is in the upper bits of every epoch: it grows with each start.
 	Start uint64 `json:"start"`
 	// Times is Spec.Times.
 	Times bool `json:"times"`
@@ -54,13 +54,14 @@ type continued struct {
 
 const producerVersion = 1
 
-// startShift leaves the lower half of an epoch to the connections of one
-// start.
-const startShift = 32
+// startShift leaves the lower bits of an epoch to the connections of one
+// start: a million of them.
+const startShift = 20
 
 // nextStart numbers a start so that it is above every earlier one, also of a
-// process that kept nothing but its key.
-func nextStart(last uint64) uint64 { return max(last+1, uint64(time.Now().Unix())) }
+// process that kept nothing but its key. It counts milliseconds: a start
+// within a second of one that has reconnected must be above that, too.
+func nextStart(last uint64) uint64 { return max(last+1, uint64(time.Now().UnixMilli())) }
 
 // spool is the open spool file of one session.
 type spool struct {

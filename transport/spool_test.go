@@ -572,3 +572,16 @@ func TestHalfKeyframes(t *testing.T) {
 	}
 	r.spool.f.Close()
 }
+
+// A process that kept only its key starts above one that has reconnected a
+// moment before.
+func TestStartsAscend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const connections = 1000
+		before := nextStart(0)<<startShift + connections
+		time.Sleep(time.Millisecond)
+		if after := nextStart(0) << startShift; after <= before {
+			t.Errorf("a start a millisecond later has epoch %d, the one before %d", after, before)
+		}
+	})
+}

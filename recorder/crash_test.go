@@ -299,13 +299,11 @@ func (w *world) survive(how survival, again bool) {
 		w.disk = w.disk.crash(w.rng, how)
 		if again && try < 2 {
 			at := 1 + w.rng.IntN(25)
-			w.disk.fault = func(op int, _ opKind, _ string) fault { return fault{crash: op == at} }
+			w.disk.setFault(func(op int, _ opKind, _ string) fault { return fault{crash: op == at} })
 		}
 		ok := w.open()
 		if ok && !w.crashed() {
-			w.disk.mu.Lock()
-			w.disk.fault = nil
-			w.disk.mu.Unlock()
+			w.disk.setFault(nil)
 			w.checkSizes()
 			return
 		}
@@ -453,7 +451,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 			var done bool
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(seed, k%2 == 0)
-				w.disk.fault = func(op int, _ opKind, _ string) fault { return fault{crash: op == k} }
+				w.disk.setFault(func(op int, _ opKind, _ string) fault { return fault{crash: op == k} })
 				w.story(storySteps)
 				done = !w.crashed()
 				w.survive(how, k%4 < 2)
@@ -484,20 +482,20 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			var done bool
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(seed, k%4 < 2)
-				w.disk.fault = func(op int, _ opKind, _ string) fault {
+				w.disk.setFault(func(op int, _ opKind, _ string) fault {
 					if op >= k && op < k+length {
 						return fault{err: errno}
 					}
 					return fault{}
-				}
+				})
 				w.story(storySteps)
-				for w.r == nil && w.disk.ops < k+length { // the fault was in Open
+				for w.r == nil && w.disk.operations() < k+length { // the fault was in Open
 					w.story(storySteps)
 				}
 				if w.r == nil {
 					w.story(storySteps)
 				}
-				done = w.disk.ops < k
+				done = w.disk.operations() < k
 				w.survive(surviveNothing, false)
 				if w.err == nil {
 					w.check()

@@ -185,14 +185,14 @@ func TestSyncFailsOnce(t *testing.T) {
 		failed := ""
 		disk.mu.Lock()
 		disk.journal = nil
-		disk.fault = func(_ int, kind opKind, name string) fault {
+		disk.mu.Unlock()
+		disk.setFault(func(_ int, kind opKind, name string) fault {
 			if kind == opSync && failed == "" {
 				failed = path.Base(name)
 				return fault{err: syscall.EIO}
 			}
 			return fault{}
-		}
-		disk.mu.Unlock()
+		})
 		mustAppend(t, s, ticksChunk("m", 2, 50, 100))
 		waitDurable(t, in, 2)
 		disk.mu.Lock()
@@ -222,23 +222,19 @@ func TestFileSyncFails(t *testing.T) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
-		disk.mu.Lock()
-		disk.fault = func(_ int, kind opKind, _ string) fault {
+		disk.setFault(func(_ int, kind opKind, _ string) fault {
 			if kind == opSyncAll {
 				return fault{err: syscall.EIO}
 			}
 			return fault{}
-		}
-		disk.mu.Unlock()
+		})
 		if err := r.makeCheckpoint(); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
 		}
 		if got := r.journal.checkpoint.needed; got != 0 {
 			t.Fatalf("freed up to %d", got)
 		}
-		disk.mu.Lock()
-		disk.fault = nil
-		disk.mu.Unlock()
+		disk.setFault(nil)
 		if err := r.makeCheckpoint(); err != nil {
 			t.Fatal(err)
 		}
@@ -257,15 +253,13 @@ func TestSlowSync(t *testing.T) {
 		senders := startSenders(t, r, 20)
 		play(t, senders, 20)
 		slow := true
-		disk.mu.Lock()
-		disk.delay = func(kind opKind, name string) time.Duration {
+		disk.setDelay(func(kind opKind, name string) time.Duration {
 			if kind == opSync && strings.Contains(name, "segment") && slow {
 				slow = false
 				return 2 * time.Second
 			}
 			return 0
-		}
-		disk.mu.Unlock()
+		})
 		play(t, senders, 60)
 		for _, p := range senders {
 			if len(p.dropped) > 0 {
@@ -288,15 +282,13 @@ func TestBlockedFile(t *testing.T) {
 	play(t, senders, 2)
 	release, held := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	disk.mu.Lock()
-	disk.delay = func(kind opKind, name string) time.Duration {
+	disk.setDelay(func(kind opKind, name string) time.Duration {
 		if kind == opWrite && strings.HasPrefix(path.Base(name), "room-m7-") {
 			once.Do(func() { close(held) })
 			<-release
 		}
 		return 0
-	}
-	disk.mu.Unlock()
+	})
 	play(t, senders, 3)
 	<-held
 	for _, p := range senders {
@@ -320,14 +312,12 @@ func TestBlockedFile(t *testing.T) {
 func TestBadFile(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
 		senders := startSenders(t, r, 4)
-		disk.mu.Lock()
-		disk.fault = func(_ int, kind opKind, name string) fault {
+		disk.setFault(func(_ int, kind opKind, name string) fault {
 			if (kind == opWrite || kind == opOpen) && strings.HasPrefix(path.Base(name), "room-m2-") {
 				return fault{err: syscall.EIO}
 			}
 			return fault{}
-		}
-		disk.mu.Unlock()
+		})
 		play(t, senders, 10)
 		for _, p := range senders {
 			st, _ := r.Lookup(p.id)
@@ -340,9 +330,7 @@ func TestBadFile(t *testing.T) {
 		if st := r.List()[0]; st.ID != "m2" || st.State != StateEnding || len(r.Stats().Troubles) == 0 {
 			t.Fatalf("left is %+v, troubles %v", st, r.Stats().Troubles)
 		}
-		disk.mu.Lock()
-		disk.fault = nil
-		disk.mu.Unlock()
+		disk.setFault(nil)
 		waitFor(t, "the last one", func() bool { return senders[2].in.get().sealed != nil })
 		if err := verifyTicks(sealedBytes(t, disk, senders[2].in.get().sealed), "m2", 0, 60, nil); err != nil {
 			t.Fatal(err)
@@ -378,12 +366,12 @@ func TestCloseInTime(t *testing.T) {
 		disk := newDisk()
 		r := mustOpen(t, smallConfig(disk))
 		s, _, _ := begin(t, r, "m", 1)
-		disk.delay = func(kind opKind, name string) time.Duration {
+		disk.setDelay(func(kind opKind, name string) time.Duration {
 			if kind == opSync {
 				return time.Hour
 			}
 			return 0
-		}
+		})
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		start := time.Now()
 		if err := r.Close(canceled()); err == nil || time.Since(start) > 3*time.Second {

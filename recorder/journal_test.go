@@ -125,12 +125,12 @@ func TestJournalKeepsBatches(t *testing.T) {
 		disk := newMemFS(rng)
 		for range 1 + rng.IntN(3) {
 			j := startJournal(t, disk)
-			disk.fault = func(int, opKind, string) fault {
+			disk.setFault(func(int, opKind, string) fault {
 				if rng.IntN(12) == 0 {
 					return fault{err: syscall.EIO}
 				}
 				return fault{}
-			}
+			})
 			kept, freed := runBatches(rng, j)
 			disk = disk.crash(rng, survival(rng.IntN(3)))
 			found := committed(t, disk)

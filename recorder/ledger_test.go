@@ -158,16 +158,16 @@ func TestLedgerSaveFails(t *testing.T) {
 		disk := newDisk()
 		l, _, _ := loadLedger(t, disk)
 		l.add(&entry{number: 1, id: "one", start: "20261129T190259Z"})
-		disk.fault = func(_ int, k opKind, _ string) fault {
+		disk.setFault(func(_ int, k opKind, _ string) fault {
 			if k == kind {
 				return fault{err: syscall.EIO}
 			}
 			return fault{}
-		}
+		})
 		if err := l.save(); !errors.Is(err, syscall.EIO) {
 			t.Fatalf("save with a failing %s: %v", kind, err)
 		}
-		disk.fault = nil
+		disk.setFault(nil)
 		l.add(&entry{number: 2, id: "two", start: "20261129T190259Z"})
 		if err := l.save(); err != nil {
 			t.Fatal(err)

@@ -80,6 +80,27 @@ func newMemFS(rng *rand.Rand) *memFS {
 	return &memFS{rng: rng, names: map[string]*memNode{}, solid: map[string]*memNode{}}
 }
 
+// setFault decides over the operations to come; nil lets all succeed.
+func (m *memFS) setFault(f func(op int, kind opKind, name string) fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fault = f
+}
+
+// setDelay decides how long the operations to come take.
+func (m *memFS) setDelay(f func(kind opKind, name string) time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.delay = f
+}
+
+// operations is how many operations there were.
+func (m *memFS) operations() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ops
+}
+
 // wait takes the time of an operation.
 func (m *memFS) wait(kind opKind, name string) {
 	m.mu.Lock()

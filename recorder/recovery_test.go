@@ -231,10 +231,8 @@ func TestSplitChunk(t *testing.T) {
 			if len(chunk) < minSegmentBytes {
 				t.Fatalf("the chunk has only %d bytes", len(chunk))
 			}
-			disk.mu.Lock()
-			crash := disk.ops + k
-			disk.fault = func(op int, _ opKind, _ string) fault { return fault{crash: op == crash} }
-			disk.mu.Unlock()
+			crash := disk.operations() + k
+			disk.setFault(func(op int, _ opKind, _ string) fault { return fault{crash: op == crash} })
 			mustAppend(t, s, chunk)
 			time.Sleep(100 * time.Millisecond)
 			acked := in.get().last.Durable == 1

@@ -17,6 +17,9 @@ type EngineOptions struct {
 	// one, and otherwise from the game's initial state, which only fits the
 	// session's first tick. With a State, NextTick is the first tick.
 	Start Start
+	// Underway says that the simulation is in the state before
+	// Start.NextTick already: it is not started again.
+	Underway bool
 	// Speed is the speed at first; 0 means Max. Paused starts paused.
 	Speed  float64
 	Paused bool
@@ -73,9 +76,10 @@ func NewEngine(sim Simulation, source Source, o EngineOptions) *Engine {
 	e.compare = comparer{parts: meta.HashParts, width: meta.HashBytes}
 	e.schedule = newSchedule(meta, o)
 	e.next = meta.FirstTick
-	if o.Start.State != nil {
+	if o.Start.State != nil || o.Underway {
 		e.next = o.Start.NextTick
 	}
+	e.ready, e.begun = o.Underway, o.Underway
 	e.emit = e.take
 	e.control.init(o)
 	return e
@@ -101,16 +105,22 @@ func (e *Engine) Run(ctx context.Context) (Report, error) {
 	if !e.control.enter() {
 		return Report{}, errUsed
 	}
+	err := e.run(ctx)
+	e.report.Rebased = e.control.rebased()
+	err = e.verdict(err)
+	e.control.finish(err, e.report.Complete)
+	return e.report, err
+}
+
+// run gives what ended the run, which a desync with KeepGoing does not.
+func (e *Engine) run(ctx context.Context) error {
 	err := e.play(ctx)
 	if errors.Is(err, errLast) {
 		err = nil
 	}
 	e.report.Complete = err == nil
 	e.report.HashesCompared = e.compare.compared
-	e.report.Rebased = e.control.rebased()
-	err = e.verdict(err)
-	e.control.finish(err, e.report.Complete)
-	return e.report, err
+	return err
 }
 
 // verdict joins what ended the run with what was found on the way.
@@ -194,12 +204,15 @@ func (e *Engine) tick(ctx context.Context, t *format.TickRecord) error {
 	e.expect(t)
 	err := e.sim.Advance(t, t.Hash != nil || e.o.Trace != nil, e.emit)
 	e.next = t.Tick + 1
-	if err == nil && e.queue.count > 0 && e.control.resting() && !looksAhead(e.sim) {
+	if err == nil && e.queue.count > 0 && (e.control.resting() || e.isLast(t.Tick)) && !looksAhead(e.sim) {
 		err = e.flush(false)
 	}
 	e.control.tickEnded()
 	return err
 }
+
+// isLast reports whether nothing behind tick may be simulated.
+func (e *Engine) isLast(tick format.Tick) bool { return e.o.Last != nil && tick >= *e.o.Last }
 
 func (e *Engine) expect(t *format.TickRecord) {
 	x := e.queue.push()
@@ -265,7 +278,7 @@ func (e *Engine) judge(x *expectation, o Outcome) error {
 			return desync
 		}
 	}
-	if e.o.Last != nil && o.Tick >= *e.o.Last {
+	if e.isLast(o.Tick) {
 		return errLast
 	}
 	return nil

@@ -27,6 +27,17 @@ func NewFileSource(file *format.File) *FileSource {
 	return &FileSource{file: file, reader: file.Reader(), due: s.Meta.FirstTick, gaps: s.Gaps}
 }
 
+// Seek moves the source so that the next tick is t, or the first one behind it
+// that is recorded. The keyframe before it is then not given.
+func (s *FileSource) Seek(t format.Tick) {
+	s.reader.Seek(t)
+	s.opened, s.held, s.err = true, false, nil
+	s.due, s.gaps = t, s.file.Summary().Gaps
+	for len(s.gaps) > 0 && s.gaps[0].Last < t {
+		s.gaps = s.gaps[1:]
+	}
+}
+
 // Next gives the next item; see Source. A torn file ends where it is torn.
 func (s *FileSource) Next() (Item, error) {
 	if !s.opened {

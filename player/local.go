@@ -52,11 +52,25 @@ func (l *Local) Advance(tick *format.TickRecord, wantHash bool, emit func(Outcom
 	return l.broken
 }
 
+// Apply applies the first steps of tick and does not end it: what comes next
+// must be a Reset or a Load.
+func (l *Local) Apply(tick *format.TickRecord, steps int) (err error) {
+	if l.broken != nil {
+		return l.broken
+	}
+	defer rescue(&err, tick.Tick)
+	_, failure, err := l.applySteps(tick, min(steps, tick.Steps))
+	if err == nil && failure != nil {
+		return failure
+	}
+	return err
+}
+
 // simulate runs the game over one tick. Up to a failed step the tick is done.
 func (l *Local) simulate(tick *format.TickRecord, wantHash bool) (o Outcome, err error) {
 	defer rescue(&err, tick.Tick)
 	o.Tick = tick.Tick
-	o.Ignored, o.Failure, err = l.applySteps(tick)
+	o.Ignored, o.Failure, err = l.applySteps(tick, tick.Steps)
 	if err != nil || o.Failure != nil {
 		return o, err
 	}
@@ -70,10 +84,10 @@ func (l *Local) simulate(tick *format.TickRecord, wantHash bool) (o Outcome, err
 	return o, nil
 }
 
-func (l *Local) applySteps(tick *format.TickRecord) (ignored int, failure *StepFailure, err error) {
+func (l *Local) applySteps(tick *format.TickRecord, steps int) (ignored int, failure *StepFailure, err error) {
 	var step format.Step
 	l.steps.Reset(tick)
-	for i := range tick.Steps {
+	for i := range steps {
 		if !l.steps.Next(&step) {
 			return ignored, nil, unreadable(tick.Tick, i)
 		}

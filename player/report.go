@@ -1,6 +1,12 @@
 package player
 
-import "reprise/format"
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"reprise/format"
+)
 
 // Report says what a run did. It is worth reading after an error, too.
 type Report struct {
@@ -43,4 +49,35 @@ func (r *Report) addDesync(d *DesyncError) {
 	if len(r.Desyncs) < MaxDesyncs {
 		r.Desyncs = append(r.Desyncs, d)
 	}
+}
+
+// desyncedLike reports whether the same desync was found.
+func (r *Report) desyncedLike(d *DesyncError) bool {
+	return slices.ContainsFunc(r.Desyncs, func(e *DesyncError) bool {
+		return e.Tick == d.Tick && bytes.Equal(e.Got, d.Got)
+	})
+}
+
+// merge adds the counts of another run of the same replay.
+func (r *Report) merge(o *Report) {
+	if o.TicksRun > 0 {
+		if r.TicksRun == 0 {
+			r.FirstTick, r.LastTick = o.FirstTick, o.LastTick
+		}
+		r.FirstTick, r.LastTick = min(r.FirstTick, o.FirstTick), max(r.LastTick, o.LastTick)
+	}
+	r.TicksRun += o.TicksRun
+	r.StepsRun += o.StepsRun
+	r.Ignored += o.Ignored
+	r.HashesCompared += o.HashesCompared
+	r.DesyncCount += o.DesyncCount
+	r.Desyncs = append(r.Desyncs, o.Desyncs...)
+	slices.SortStableFunc(r.Desyncs, func(a, b *DesyncError) int { return cmp.Compare(a.Tick, b.Tick) })
+	r.Desyncs = slices.CompactFunc(r.Desyncs, func(a, b *DesyncError) bool { return a.Tick == b.Tick && bytes.Equal(a.Got, b.Got) })
+	r.Desyncs = r.Desyncs[:min(len(r.Desyncs), MaxDesyncs)]
+	if len(r.Desyncs) > 0 {
+		r.Desync = r.Desyncs[0]
+	}
+	r.Gaps = append(r.Gaps, o.Gaps...)
+	r.Rebased += o.Rebased
 }

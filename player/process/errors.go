@@ -6,10 +6,6 @@ import (
 	"unicode"
 )
 
-// ErrUnable is returned where a state is to be saved, loaded or dumped by a
-// simulation that did not say that it can.
-var ErrUnable = errors.New("the simulation cannot do this")
-
 // ChildError is what is known of a child that ended, hung or answered badly.
 // It is the Err of a player.SimulationError.
 type ChildError struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // Save appends the game's whole state after the last tick, which must be
-// flushed. The error is ErrUnable where the game cannot save.
+// flushed. The error is player.ErrUnable where the game cannot save.
 func (s *Simulation) Save(dst []byte) ([]byte, error) {
 	r, err := s.state(canSave, appendEmpty(nil, typeSave), typeSave, typeSaved)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Simulation) Save(dst []byte) ([]byte, error) {
 }
 
 // Dump gives every field of the game's state after the last tick, which must
-// be flushed. The error is ErrUnable where the game cannot dump.
+// be flushed. The error is player.ErrUnable where the game cannot dump.
 func (s *Simulation) Dump() ([]player.Field, error) {
 	r, err := s.state(canDump, appendEmpty(nil, typeDump), typeDump, typeFields)
 	if err != nil {
@@ -30,11 +30,11 @@ func (s *Simulation) Dump() ([]player.Field, error) {
 
 // Load restores a state that Save gave in the same replay; next is the tick
 // that will be given. It is what Reset does with a State, but need not build
-// the game anew. The error is ErrUnable where the game cannot load; after any
+// the game anew. The error is player.ErrUnable where the game cannot load; after any
 // other one, reset.
 func (s *Simulation) Load(state []byte, next format.Tick) error {
 	_, err := s.state(canLoad, (&load{next: next, state: state}).append(nil), typeLoad, typeReady)
-	if err != nil && !errors.Is(err, ErrUnable) && !errors.Is(err, errUnderWay) {
+	if err != nil && !errors.Is(err, player.ErrUnable) && !errors.Is(err, errUnderWay) {
 		s.broken = err
 	}
 	return err
@@ -46,7 +46,7 @@ func (s *Simulation) state(ability abilities, message []byte, t, answer messageT
 	case s.broken != nil:
 		return nil, s.broken
 	case !s.game.abilities.has(ability):
-		return nil, fmt.Errorf("%w: game %q cannot %s", ErrUnable, s.game.name, t)
+		return nil, fmt.Errorf("%w: game %q cannot %s", player.ErrUnable, s.game.name, t)
 	case len(s.batch) > 0 || s.handed < len(s.answers):
 		return nil, errUnderWay
 	}
@@ -90,5 +90,5 @@ func (r *reply) refusal(t messageType) error {
 	case t == typeReset || t == typeLoad:
 		return fmt.Errorf("%w: %w", player.ErrStart, reason)
 	}
-	return fmt.Errorf("%w: %q: %w", ErrUnable, t.String(), reason)
+	return fmt.Errorf("%w: %q: %w", player.ErrUnable, t.String(), reason)
 }

@@ -343,7 +343,7 @@ func TestStateIsRefused(t *testing.T) {
 	if err := child.Reset(player.Start{Meta: meta}); err != nil {
 		t.Fatal(err)
 	}
-	if err := child.Load(make([]byte, 8), 0); !errors.Is(err, ErrUnable) {
+	if err := child.Load(make([]byte, 8), 0); !errors.Is(err, player.ErrUnable) {
 		t.Errorf("load in a game that looks ahead: %v", err)
 	}
 	s := newScript(t).one(turnMove)

@@ -120,6 +120,7 @@ func (e *Engine) run(ctx context.Context) error {
 	}
 	e.report.Complete = err == nil
 	e.report.HashesCompared = e.compare.compared
+	e.report.good, e.report.hasGood = e.compare.lastGood, e.compare.hasGood
 	return err
 }
 

@@ -78,6 +78,14 @@ func (m *mixer) Save(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, m.random)
 }
 
+func (m *mixer) Load(state []byte) error {
+	if len(state) != 8 {
+		return errNoSave
+	}
+	m.world, m.random = binary.BigEndian.Uint32(state), binary.BigEndian.Uint32(state[4:])
+	return nil
+}
+
 // tickOf makes a tick record of steps.
 func tickOf(tick format.Tick, steps ...format.Step) *format.TickRecord {
 	a := format.NewArray(format.Options{Width: format.Width16})

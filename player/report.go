@@ -36,6 +36,10 @@ type Report struct {
 	// Complete is set where the source was run to its end, or to
 	// EngineOptions.Last.
 	Complete bool
+
+	// good is the last tick whose hash was equal; only with hasGood.
+	good    format.Tick
+	hasGood bool
 }
 
 // MaxDesyncs bounds Report.Desyncs.
@@ -80,4 +84,7 @@ func (r *Report) merge(o *Report) {
 	}
 	r.Gaps = append(r.Gaps, o.Gaps...)
 	r.Rebased += o.Rebased
+	if o.hasGood && (!r.hasGood || o.good > r.good) {
+		r.good, r.hasGood = o.good, true
+	}
 }

@@ -76,7 +76,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &exit):
 		return exit.code
-	case isError[*player.DesyncError](err), isError[*player.StepFailure](err), isError[*repeatError](err):
+	case isError[*player.DesyncError](err), isError[*player.StepFailure](err), isError[*player.KeyframeError](err), isError[*repeatError](err):
 		return exitFalse
 	case isError[*player.SimulationError](err):
 		return exitSimulation

@@ -33,6 +33,10 @@ type sample struct {
 	// gapFirst to gapLast are missing; restart puts a keyframe behind them.
 	gapFirst, gapLast format.Tick
 	restart           bool
+	// frames is how many ticks lie between two keyframes, from the first
+	// one on; the one before tick badFrame has one wrong byte. 0 is none.
+	frames   int
+	badFrame format.Tick
 	// live leaves the end out.
 	live bool
 }
@@ -139,6 +143,13 @@ func (p *samplePlay) before(tick format.Tick) error {
 		err = p.w.Gap(format.Gap{First: p.gapFirst, Last: p.gapLast, Reason: "lost\x1b[31m on the way"})
 	case tick == p.gapLast+1 && p.restart:
 		err = p.w.Keyframe(format.Keyframe{NextTick: tick, State: p.game.keyframe()})
+	}
+	if p.frames > 0 && tick > 0 && int(tick)%p.frames == 0 {
+		state := p.game.keyframe()
+		if tick == p.badFrame {
+			state[len(state)/2] ^= 1
+		}
+		err = errors.Join(err, p.w.Keyframe(format.Keyframe{NextTick: tick, State: state}))
 	}
 	for _, m := range p.marks {
 		if m.Tick == tick {

@@ -162,6 +162,8 @@ func scriptSample(ts *testscript.TestScript, _ bool, args []string) {
 	f.Uint64Var((*uint64)(&s.change), "change", 0, "")
 	gap := f.String("gap", "", "")
 	f.BoolVar(&s.restart, "restart", false, "")
+	f.IntVar(&s.frames, "frames", 0, "")
+	f.Uint64Var((*uint64)(&s.badFrame), "badframe", 0, "")
 	f.BoolVar(&s.live, "live", false, "")
 	ts.Check(f.Parse(args))
 	if *gap != "" {

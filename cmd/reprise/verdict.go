@@ -36,6 +36,8 @@ func statusOf(err error) string {
 		return "step failed"
 	case isError[*repeatError](err):
 		return "not repeatable"
+	case isError[*player.KeyframeError](err) && !isError[*player.DesyncError](err):
+		return "wrong keyframe"
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}

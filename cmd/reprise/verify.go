@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,6 +30,10 @@ Where nothing was compared the exit code is 6, never 0, unless
 at its end restarts the game; that is exit code 4. A torn replay is verified up
 to where it is torn, and ends with 5.
 
+--jobs runs several simulations at once. A replay with recorded keyframes is cut
+there: each part starts from its keyframe, and the state that the game comes to at
+the part's end must equal the next keyframe, byte for byte.
+
 --twice runs each replay again and compares the hashes of every tick, recorded or
 not: a game that gives two results for the same inputs is found on one machine.` + simHelp + `
 
@@ -53,7 +56,7 @@ With --sims, a table picks the simulation for each game and build:
 	f.BoolVar(&o.allowUnverified, "allow-unverified", false, "accept replays that hold no hash to compare")
 	f.BoolVar(&o.keepGoing, "keep-going", false, "go on after the first desync and count the later ones")
 	f.BoolVar(&o.twice, "twice", false, "run each replay a second time and compare every tick")
-	f.IntVar(&o.jobs, "jobs", 1, "how many replays to verify at once")
+	f.IntVar(&o.jobs, "jobs", 1, "how many simulations to run at once: over replays and, where there are fewer, over the keyframes of each")
 	f.Var(&o.shard, "shard", "verify only every N-th replay, from the I-th on")
 	f.StringVar(&o.junit, "junit", "", "write the results to this file as JUnit XML")
 	f.BoolVar(&o.json, "json", false, "one JSON document a file, on a line of its own")
@@ -82,6 +85,7 @@ type verifyResult struct {
 	Desync   *jsonDesync `json:"desync,omitempty"`
 	Desyncs  int         `json:"desyncs"`
 	Gaps     []jsonMet   `json:"gaps"`
+	Parts    int         `json:"parts"`
 	Seconds  float64     `json:"seconds"`
 }
 
@@ -160,11 +164,12 @@ func (o *verifyOptions) verifyAll(cmd *cobra.Command, entries []replayEntry, sho
 		results[i] = make(chan *verifyResult, 1)
 	}
 	files := newOpener(cmd)
+	inside := max(1, o.jobs/len(entries))
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(o.jobs, len(entries)) {
 		workers.Go(func() {
-			w := &verifier{o: o, ctx: cmd.Context(), files: files, sims: o.sim.open(cmd), shown: shown}
+			w := &verifier{o: o, cmd: cmd, inside: inside, files: files, sims: o.sim.open(cmd), shown: shown}
 			defer w.sims.close()
 			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
 				w.position = fmt.Sprintf("%d of %d", i+1, len(entries))
@@ -186,7 +191,8 @@ func (o *verifyOptions) verifyAll(cmd *cobra.Command, entries []replayEntry, sho
 // verifier verifies one replay after the other.
 type verifier struct {
 	o        *verifyOptions
-	ctx      context.Context
+	cmd      *cobra.Command
+	inside   int // simulations to run at once within one replay
 	files    *opener
 	sims     *simulations
 	shown    *progress
@@ -210,8 +216,9 @@ func (w *verifier) replay(r *verifyResult, f *replay) error {
 	s := f.Summary()
 	r.Game, r.Build, r.Recorded = jsonText(s.Meta.Game), jsonText(s.Meta.Build), s.Hashes
 	var trace repeatTrace
-	report, err := w.simulate(f, &trace)
+	report, parts, err := w.run(f, &trace)
 	r.report(&report)
+	r.Parts = parts
 	if errors.Is(err, player.ErrNothingCompared) && w.o.allowUnverified {
 		err = firstGap(&report)
 	}
@@ -231,6 +238,33 @@ func (w *verifier) replay(r *verifyResult, f *replay) error {
 	return err
 }
 
+// run runs the replay, in as many parts as it can where several simulations
+// may run at once.
+func (w *verifier) run(f *replay, trace *repeatTrace) (report player.Report, parts int, err error) {
+	parts = player.Segments(f.File)
+	if w.inside > 1 && parts > 1 && !w.o.twice {
+		report, err = player.VerifySegments(w.cmd.Context(), f.File, player.SegmentOptions{
+			Jobs: w.inside, Simulation: func() (player.Simulation, func(), error) { return w.another(f) },
+			KeepGoing: w.o.keepGoing, OnOutcome: w.show(f),
+		})
+		if !errors.Is(err, player.ErrUnable) {
+			return report, parts, err
+		}
+	}
+	report, err = w.simulate(f, trace)
+	return report, 1, err
+}
+
+// another gives a simulation of its own for a part of a replay.
+func (w *verifier) another(f *replay) (player.Simulation, func(), error) {
+	sims := w.o.sim.open(w.cmd)
+	sim, release, err := sims.forReplay(f.Summary().Meta)
+	if err != nil {
+		return nil, nil, errors.Join(err, sims.close())
+	}
+	return sim, func() { release(); sims.close() }, nil
+}
+
 // simulate runs the replay once.
 func (w *verifier) simulate(f *replay, trace *repeatTrace) (player.Report, error) {
 	sim, release, err := w.sims.forReplay(f.Summary().Meta)
@@ -242,7 +276,7 @@ func (w *verifier) simulate(f *replay, trace *repeatTrace) (player.Report, error
 	if w.o.twice && f.Summary().Meta.HashBytes > 0 {
 		options.Trace = trace.tick
 	}
-	return player.Run(w.ctx, sim, player.NewFileSource(f.File), options)
+	return player.Run(w.cmd.Context(), sim, player.NewFileSource(f.File), options)
 }
 
 // showEvery is how many ticks pass between two looks at the clock.

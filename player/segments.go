@@ -1,0 +1,351 @@
+package player
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"reprise/format"
+)
+
+// SegmentOptions says how VerifySegments works.
+type SegmentOptions struct {
+	// Jobs is how many simulations run at once.
+	Jobs int
+	// Simulation makes one of them; release is called when it is not needed
+	// any more. It is called from several goroutines.
+	Simulation func() (sim Simulation, release func(), err error)
+	// KeepGoing runs what is behind a desync, too.
+	KeepGoing bool
+	// OnOutcome is told every answer; it is called from several goroutines
+	// and may be nil.
+	OnOutcome func(Outcome)
+}
+
+// segment is a run of ticks from a known state to the next recorded one.
+type segment struct {
+	first, end format.Tick
+	frame      int // the keyframe to start from; -1 for the game's own start
+	// next is the keyframe before end, which the state played to must
+	// equal; -1 where there is none.
+	next int
+}
+
+// Segments is the number of parts that VerifySegments can run at once: one for
+// the start and one for each recorded keyframe.
+func Segments(file *format.File) int {
+	segments, _ := segmentsOf(file)
+	return len(segments)
+}
+
+// VerifySegments runs a replay in parts, each from a recorded keyframe to the
+// next one, several at once. Every recorded hash is compared, and every
+// keyframe with the state that the game itself comes to there, where it can
+// save it: so loading a keyframe is proven to restore all that matters. What
+// is found is what Run finds, and besides a KeyframeError. A game that looks
+// ahead needs Run.
+func VerifySegments(ctx context.Context, file *format.File, o SegmentOptions) (Report, error) {
+	segments, gaps := segmentsOf(file)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &segmentRun{file: file, o: o, segments: segments, results: make([]segmentResult, len(segments)), stop: len(segments), cancels: make([]context.CancelFunc, len(segments))}
+	var workers sync.WaitGroup
+	for range min(o.Jobs, len(segments)) {
+		workers.Go(func() {
+			if err := w.work(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return w.report(gaps), err
+	}
+	report, err := w.verdict(gaps)
+	var bad *KeyframeError
+	if errors.As(err, &bad) || err != nil && w.unsure() {
+		report, whole := w.whole(ctx)
+		if bad == nil {
+			return report, whole
+		}
+		return report, errors.Join(bad, whole)
+	}
+	return report, err
+}
+
+// unsure reports whether what failed began at a keyframe that may be bad: the
+// game could not save its state there to be compared.
+func (w *segmentRun) unsure() bool {
+	for i := range w.stop {
+		if w.results[i].err != nil {
+			return i > 0 && w.segments[i-1].next >= 0 && !w.results[i-1].proven
+		}
+	}
+	return false
+}
+
+// whole runs the replay in one part, because what was run from a bad keyframe
+// says nothing.
+func (w *segmentRun) whole(ctx context.Context) (Report, error) {
+	sim, release, err := w.o.Simulation()
+	if err != nil {
+		return Report{}, err
+	}
+	defer release()
+	return Run(ctx, sim, NewFileSource(w.file), EngineOptions{Start: StartOf(w.file), KeepGoing: w.o.KeepGoing, OnOutcome: w.o.OnOutcome})
+}
+
+// segmentsOf cuts a replay at its keyframes and gaps. Nothing is played behind
+// a gap that no keyframe follows.
+func segmentsOf(file *format.File) ([]segment, []*GapError) {
+	s := file.Summary()
+	frames := framesByTick(s)
+	starts := []segment{{first: s.Meta.FirstTick, frame: frameAt(frames, s, s.Meta.FirstTick)}}
+	var gaps []*GapError
+	end := s.NextTick
+	for _, g := range s.Gaps {
+		gap := &GapError{Gap: g, Declared: true, Restarted: frameAt(frames, s, g.Last+1) >= 0 && g.Last+1 < s.NextTick}
+		gaps = append(gaps, gap)
+		if !gap.Restarted {
+			end = g.First
+			break
+		}
+	}
+	for _, i := range frames {
+		if t := s.Keyframes[i].NextTick; t > s.Meta.FirstTick && t < end && !inGap(s, t) {
+			starts = append(starts, segment{first: t, frame: i})
+		}
+	}
+	var segments []segment
+	for i, seg := range starts {
+		seg.end, seg.next = end, -1
+		if i+1 < len(starts) {
+			seg.end, seg.next = starts[i+1].first, starts[i+1].frame
+		}
+		for _, g := range s.Gaps {
+			if seg.first <= g.First && g.First < seg.end {
+				seg.end, seg.next = g.First, -1
+				break
+			}
+		}
+		if seg.first < seg.end {
+			segments = append(segments, seg)
+		}
+	}
+	return segments, gaps
+}
+
+// framesByTick gives the indexes of the keyframes in tick order, one a tick.
+func framesByTick(s *format.Summary) []int {
+	var frames []int
+	for i := range s.Keyframes {
+		frames = append(frames, i)
+	}
+	slices.SortStableFunc(frames, func(a, b int) int {
+		return int(min(1, max(-1, int64(s.Keyframes[a].NextTick)-int64(s.Keyframes[b].NextTick))))
+	})
+	return slices.CompactFunc(frames, func(a, b int) bool { return s.Keyframes[a].NextTick == s.Keyframes[b].NextTick })
+}
+
+func frameAt(frames []int, s *format.Summary, t format.Tick) int {
+	for _, i := range frames {
+		if s.Keyframes[i].NextTick == t {
+			return i
+		}
+	}
+	return -1
+}
+
+// inGap reports whether the state before t is hidden by a gap.
+func inGap(s *format.Summary, t format.Tick) bool {
+	return slices.ContainsFunc(s.Gaps, func(g format.Gap) bool { return g.First < t && t <= g.Last })
+}
+
+type segmentResult struct {
+	done   bool
+	report Report
+	err    error
+	proven bool // the keyframe behind the segment is right
+}
+
+// segmentRun hands segments to workers.
+type segmentRun struct {
+	file     *format.File
+	o        SegmentOptions
+	segments []segment
+
+	mu      sync.Mutex
+	given   int
+	stop    int // segments from here on need not be run
+	results []segmentResult
+	cancels []context.CancelFunc
+}
+
+// take gives the next segment; false when there is none.
+func (w *segmentRun) take(ctx context.Context) (context.Context, int, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.given >= w.stop {
+		return nil, 0, false
+	}
+	i := w.given
+	w.given++
+	ctx, w.cancels[i] = context.WithCancel(ctx)
+	return ctx, i, true
+}
+
+// settle keeps a result. A failed segment makes those behind it needless.
+func (w *segmentRun) settle(i int, r segmentResult) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancels[i]()
+	w.results[i] = r
+	if r.err == nil || i >= w.stop || w.o.KeepGoing && r.report.Complete {
+		return
+	}
+	w.stop = i + 1
+	for _, cancel := range w.cancels[i+1 : w.given] {
+		cancel()
+	}
+}
+
+func (w *segmentRun) work(ctx context.Context) error {
+	sim, release, err := w.o.Simulation()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if looksAhead(sim) {
+		return fmt.Errorf("%w: it looks ahead, so its replay cannot be cut", ErrUnable)
+	}
+	for {
+		ctx, i, ok := w.take(ctx)
+		if !ok {
+			return nil
+		}
+		w.settle(i, w.run(ctx, sim, w.segments[i]))
+	}
+}
+
+// run runs one segment.
+func (w *segmentRun) run(ctx context.Context, sim Simulation, s segment) (r segmentResult) {
+	r.done = true
+	start := StartOf(w.file)
+	start.NextTick = s.first
+	if s.frame >= 0 {
+		k, err := w.file.Keyframe(s.frame)
+		if err != nil {
+			r.err = err
+			return r
+		}
+		start.State = k.State
+	}
+	if r.err = sim.Reset(start); r.err != nil {
+		return r
+	}
+	source := NewFileSource(w.file)
+	source.Seek(s.first)
+	last := s.end - 1
+	start.State = nil
+	r.report, r.err = Run(ctx, sim, source, EngineOptions{Start: start, Underway: true, KeepGoing: w.o.KeepGoing, Last: &last, OnOutcome: w.o.OnOutcome})
+	r.report.Keyframe = s.frame >= 0
+	if errors.Is(r.err, ErrNothingCompared) && r.report.Complete {
+		r.err = nil // the other segments may have hashes
+	}
+	if r.err == nil && s.next >= 0 {
+		r.proven, r.err = w.compareNext(sim, s)
+	}
+	return r
+}
+
+// compareNext compares the state at the segment's end with the keyframe there,
+// where the game can save it.
+func (w *segmentRun) compareNext(sim Simulation, s segment) (compared bool, err error) {
+	keeper, ok := sim.(Keeper)
+	if !ok {
+		return false, nil
+	}
+	state, err := keeper.Save(nil)
+	if errors.Is(err, ErrUnable) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	k, err := w.file.Keyframe(s.next)
+	if err != nil {
+		return false, err
+	}
+	if at := firstDifference(state, k.State); at >= 0 {
+		err := fmt.Errorf("%w (%d bytes, recorded %d, first difference at byte %d)", ErrOtherState, len(state), len(k.State), at)
+		return true, &KeyframeError{NextTick: s.end, Err: err}
+	}
+	return true, nil
+}
+
+// ErrOtherState is returned where a recorded keyframe holds another state than
+// the one that the game comes to.
+var ErrOtherState = errors.New("the game comes to another state than the recorded one")
+
+// firstDifference is the place of the first byte that differs; -1 where a and
+// b are equal.
+func firstDifference(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// report joins the results up to the first one that ended the run.
+func (w *segmentRun) report(gaps []*GapError) Report {
+	var sum Report
+	sum.Complete = true
+	for i := range w.stop {
+		r := &w.results[i]
+		if i == 0 {
+			sum.Keyframe = r.report.Keyframe
+		}
+		sum.Complete = sum.Complete && r.done && r.report.Complete
+		if d := r.report.Desync; d != nil && !d.HasLastGood {
+			d.LastGood, d.HasLastGood = sum.good, sum.hasGood
+		}
+		sum.merge(&r.report)
+	}
+	for _, g := range gaps {
+		if sum.TicksRun > 0 && g.Gap.First <= sum.LastTick+1 {
+			sum.Gaps = append(sum.Gaps, g)
+		}
+	}
+	return sum
+}
+
+// verdict gives the whole report, and the first error in the replay's order.
+func (w *segmentRun) verdict(gaps []*GapError) (Report, error) {
+	sum := w.report(gaps)
+	var err error
+	for i := range w.stop {
+		if err = w.results[i].err; err != nil {
+			break
+		}
+	}
+	if err == nil && sum.Desync != nil {
+		err = sum.Desync
+	}
+	if err == nil && len(sum.Gaps) > 0 {
+		err = sum.Gaps[0]
+		sum.Complete = sum.Complete && sum.Gaps[len(sum.Gaps)-1].Restarted
+	}
+	if sum.HashesCompared == 0 && (err == nil || len(sum.Gaps) > 0) {
+		err = errors.Join(ErrNothingCompared, err)
+	}
+	return sum, err
+}

@@ -179,7 +179,6 @@ func (p *Playback) Seek(ctx context.Context, next format.Tick) error {
 	if err != nil {
 		return err
 	}
-	p.within = 0
 	for {
 		from := p.nearest(first, next)
 		if from.kind == fromNothing {
@@ -189,6 +188,36 @@ func (p *Playback) Seek(ctx context.Context, next format.Tick) error {
 			return err
 		}
 	}
+}
+
+// Play plays every tick from the position on, up to the state before tick
+// next: it never jumps to a keyframe, except over a gap that one follows. The
+// errors are those of Seek.
+func (p *Playback) Play(ctx context.Context, next format.Tick) error {
+	for p.next < next {
+		to, gap := next, false
+		for _, g := range p.file.Summary().Gaps {
+			switch {
+			case g.First <= p.next && p.next <= g.Last:
+				to, gap = g.Last+1, true
+			case p.next < g.First && g.First < to:
+				to = g.First
+			}
+		}
+		if err := p.place(ctx); err != nil {
+			return err
+		}
+		if gap || looksAhead(p.sim) {
+			if err := p.Seek(ctx, to); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.travel(ctx, origin{kind: fromHere}, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Step plays one tick, and gives its number; io.EOF behind the last one. A gap
@@ -203,12 +232,7 @@ func (p *Playback) Step(ctx context.Context) (format.Tick, error) {
 	if tick >= p.file.Summary().NextTick {
 		return tick, io.EOF
 	}
-	if tick != p.next {
-		if err := p.Seek(ctx, tick); err != nil {
-			return tick, err
-		}
-	}
-	return tick, p.Seek(ctx, tick+1)
+	return tick, p.Play(ctx, tick+1)
 }
 
 // Back moves one tick back, or to the beginning of the tick that SeekStep
@@ -309,6 +333,7 @@ var errBadFrame = errors.New("a recorded keyframe is not used")
 // travel plays from an origin to the state before next. It is errBadFrame
 // where the origin is a keyframe that turned out to be bad.
 func (p *Playback) travel(ctx context.Context, from origin, next format.Tick) error {
+	p.within = 0
 	if from.kind != fromHere {
 		p.placed = false
 		if err := p.depart(from); err != nil {

@@ -18,8 +18,9 @@ type Bisection struct {
 	// are equal where every tick could be compared.
 	First, Tick format.Tick
 	// Want and Got are the hashes after Tick: the recorded one or that of
-	// the first simulation, and that of the other. Part names the first part
-	// of them that differs, of those that the metadata declares.
+	// the first simulation, and that of the other; nil where the states
+	// differ and have no hashes. Part names the first part of them that
+	// differs, of those that the metadata declares.
 	Want, Got []byte
 	Part      string
 	// State is the state before First, up to which both sides are equal; nil
@@ -70,18 +71,15 @@ func CompareFields(want, got []Field) (differences []FieldDifference) {
 const stride = 64
 
 // Bisect finds where sim leaves the recording: nil where it does not. The
-// recorded hashes bound the place. Where the recording also holds a keyframe
-// behind it, second, if not nil, is started from it, to say which fields
+// recorded hashes bound the place, and so do the recorded keyframes, where the
+// game can save its state to be compared. Where the recording holds a keyframe
+// behind the place, second, if not nil, is started from it, to say which fields
 // differ there. The error is one of Playback's, or ErrNothingCompared.
 func Bisect(ctx context.Context, file *format.File, sim, second Simulation, o PlaybackOptions) (*Bisection, error) {
 	p := NewPlayback(file, sim, o)
-	desync, err := p.firstDesync(ctx)
-	if err != nil || desync == nil {
+	b, err := p.firstDifference(ctx)
+	if err != nil || b == nil {
 		return nil, err
-	}
-	b := &Bisection{First: p.start.Meta.FirstTick, Tick: desync.Tick, Want: desync.Want, Got: desync.Got, Part: desync.Part}
-	if desync.HasLastGood {
-		b.First = desync.LastGood + 1
 	}
 	if err := b.keep(ctx, p); err != nil {
 		return nil, err
@@ -89,24 +87,88 @@ func Bisect(ctx context.Context, file *format.File, sim, second Simulation, o Pl
 	return b, b.compareWithFrame(ctx, p, second)
 }
 
-// firstDesync plays up to the first hash that differs; nil where none does.
-func (p *Playback) firstDesync(ctx context.Context) (*DesyncError, error) {
-	end := p.file.Summary().NextTick
-	for p.next < end {
-		if err := p.Play(ctx, min(end, p.next+stride)); err != nil {
+// firstDifference plays up to the first hash or keyframe that differs; nil
+// where none does.
+func (p *Playback) firstDifference(ctx context.Context) (*Bisection, error) {
+	b := &Bisection{First: p.next}
+	compared := 0
+	for end := p.file.Summary().NextTick; p.next < end; {
+		if err := p.Play(ctx, p.stop(end)); err != nil {
 			return nil, err
 		}
 		if d := p.report.Desync; d != nil {
-			if !d.HasLastGood && p.report.hasGood && p.report.good < d.Tick {
-				d.LastGood, d.HasLastGood = p.report.good, true
+			b.Tick, b.Want, b.Got, b.Part = d.Tick, d.Want, d.Got, d.Part
+			b.First = max(b.First, p.goodBefore(d)+1)
+			return b, nil
+		}
+		same, ok, err := p.matchesFrame()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case ok && !same:
+			if p.report.hasGood {
+				b.First = max(b.First, p.report.good+1)
 			}
-			return d, nil
+			b.Tick = p.next - 1
+			b.First = min(b.First, b.Tick) // no hash covers what differs
+			return b, nil
+		case ok:
+			b.First = p.next
+			compared++
 		}
 	}
-	if p.report.HashesCompared == 0 {
+	if p.report.HashesCompared+compared == 0 {
 		return nil, ErrNothingCompared
 	}
 	return nil, nil
+}
+
+// stop is where a bisection looks next: a stride on, or at a keyframe.
+func (p *Playback) stop(end format.Tick) format.Tick {
+	to := min(end, p.next+stride)
+	for _, f := range p.recorded {
+		if p.next < f.next && f.next < to {
+			to = f.next
+		}
+	}
+	return to
+}
+
+// goodBefore is the last tick before a desync whose hash was equal, or the one
+// before the first.
+func (p *Playback) goodBefore(d *DesyncError) format.Tick {
+	switch {
+	case d.HasLastGood:
+		return d.LastGood
+	case p.report.hasGood && p.report.good < d.Tick:
+		return p.report.good
+	}
+	return p.start.Meta.FirstTick - 1
+}
+
+// matchesFrame compares the present state with the keyframe recorded here; ok
+// is false where there is none, or the game cannot save.
+func (p *Playback) matchesFrame() (same, ok bool, err error) {
+	for i := range p.recorded {
+		f := &p.recorded[i]
+		if f.next != p.next || p.keeper == nil {
+			continue
+		}
+		state, err := p.keeper.Save(nil)
+		if errors.Is(err, ErrUnable) {
+			return false, false, nil
+		}
+		if err != nil {
+			return false, false, err
+		}
+		k, err := p.file.Keyframe(f.index)
+		if err != nil {
+			return false, false, err
+		}
+		return bytes.Equal(state, k.State), true, nil
+	}
+	return false, false, nil
 }
 
 // keep saves the state before First, and lists the fields after Tick.
@@ -154,9 +216,28 @@ func (b *Bisection) compareWithFrame(ctx context.Context, p *Playback, second Si
 		if err := p.Play(ctx, f.next); err != nil {
 			return err
 		}
+		if b.Want == nil {
+			b.hashes(second, p)
+		}
 		return b.dump(f.next-1, inspector, p)
 	}
 	return nil
+}
+
+// hashes takes the hashes of two states that a keyframe told apart, from games
+// that give them.
+func (b *Bisection) hashes(want Simulation, p *Playback) {
+	wantHasher, ok := want.(Hasher)
+	gotHasher, both := p.sim.(Hasher)
+	if !ok || !both {
+		return
+	}
+	w, errW := wantHasher.StateHash(nil)
+	g, errG := gotHasher.StateHash(nil)
+	if errW == nil && errG == nil && !bytes.Equal(w, g) {
+		c := comparer{parts: p.start.Meta.HashParts}
+		b.Want, b.Got, b.Part = w, g, c.differing(w, g)
+	}
 }
 
 // dump lists the fields of both states; a game that cannot gives none.
@@ -179,11 +260,14 @@ func (b *Bisection) dump(at format.Tick, want Inspector, got Inspector) error {
 
 // BisectSims finds where two simulations part on the inputs of one replay: nil
 // where they do not. The hashes after every tick are compared, whatever the
-// recording holds. The error is one of Playback's, or ErrNothingCompared where
-// the games give no hashes.
+// recording holds; in a replay that declares no hashes, the saved states. The
+// error is one of Playback's, or ErrUnable where there is neither.
 func BisectSims(ctx context.Context, file *format.File, a, b Simulation, o PlaybackOptions) (*Bisection, error) {
 	var left, right hashLog
 	oa, ob := o, o
+	if file.Summary().Meta.HashBytes == 0 {
+		return bisectStates(ctx, NewPlayback(file, a, oa), NewPlayback(file, b, ob))
+	}
 	oa.Trace, ob.Trace = left.add, right.add
 	pa, pb := NewPlayback(file, a, oa), NewPlayback(file, b, ob)
 	first := pa.next
@@ -201,9 +285,6 @@ func BisectSims(ctx context.Context, file *format.File, a, b Simulation, o Playb
 			first = left[len(left)-1].tick + 1
 		}
 	}
-	if pa.report.TicksRun == 0 {
-		return nil, ErrNothingCompared
-	}
 	return nil, nil
 }
 
@@ -212,6 +293,25 @@ func named(who string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", who, err)
+}
+
+// bisectStates compares the states of two simulations after every tick.
+func bisectStates(ctx context.Context, a, b *Playback) (*Bisection, error) {
+	for end := a.file.Summary().NextTick; a.next < end; {
+		first := a.next
+		if err := errors.Join(a.Play(ctx, first+1), b.Play(ctx, first+1)); err != nil {
+			return nil, err
+		}
+		want, errA := a.Save(nil)
+		got, errB := b.Save(nil)
+		switch err := errors.Join(errA, errB); {
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(want, got):
+			return partedAt(ctx, a, b, loggedHash{tick: first}, loggedHash{tick: first}, first)
+		}
+	}
+	return nil, nil
 }
 
 // hashLog is the hashes of a few ticks.
@@ -223,9 +323,6 @@ type loggedHash struct {
 }
 
 func (l *hashLog) add(tick format.Tick, hash []byte) error {
-	if len(hash) == 0 {
-		return ErrNothingCompared
-	}
 	*l = append(*l, loggedHash{tick, bytes.Clone(hash)})
 	return nil
 }
@@ -274,7 +371,7 @@ func (b *Bisection) WriteBundle(out format.ReplayFile, file *format.File) error 
 		return fmt.Errorf("%w: it has no Save, so nothing can start at tick %d", ErrUnable, b.First)
 	}
 	meta := *s.Meta
-	meta.Session, meta.FirstTick, meta.HashBytes = "", b.First, len(b.Want)
+	meta.Session, meta.FirstTick = "", b.First
 	meta.Labels = append(meta.Labels[:len(meta.Labels):len(meta.Labels)],
 		format.Label{Key: LabelBundleOf, Value: fmt.Sprintf("session %q, ticks %d to %d", s.Meta.Session, b.First, b.Tick)})
 	w, err := format.NewWriter(out, &meta, file.Book())
@@ -291,7 +388,7 @@ func (b *Bisection) WriteBundle(out format.ReplayFile, file *format.File) error 
 		if err := r.Next(&tick); err != nil {
 			return err
 		}
-		if tick.Tick == b.Tick {
+		if tick.Tick == b.Tick && b.Want != nil {
 			tick.Hash = b.Want
 		}
 		if err := w.Add(&tick); err != nil {

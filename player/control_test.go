@@ -201,7 +201,7 @@ func TestStopHasLateAnswersComeIn(t *testing.T) {
 		e := NewEngine(&slow{Local: NewLocal(&mixer{}), lag: 30}, s, EngineOptions{Start: Start{Meta: s.meta}, Speed: 1})
 		done := make(chan error)
 		go func() { _, err := e.Run(context.Background()); done <- err }()
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(390 * time.Millisecond) // between two ticks
 		e.Stop()
 		err := <-done
 		wantDesync(t, err, 3)

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		"reprise":      main,
 		"skirmish-sim": func() { process.Serve(skirmish.Factory()) },
 		"both-sim":     func() { process.Serve(skirmish.Factory(), tower.Factory()) },
+		"bug-sim":      serveBug,
 		"crash-sim":    func() { serveFault(func() { os.Exit(3) }) },
 		"hang-sim":     func() { serveFault(func() { time.Sleep(time.Hour) }) },
 		"unsteady-sim": func() { process.Serve(faulty(unsteadyHash)) },
@@ -42,6 +43,15 @@ func serveFault(fault func()) {
 	f := skirmish.Factory()
 	f.New = func() player.Game { return &faultyGame{Game: new(skirmish.Game), fault: fault} }
 	process.Serve(f)
+}
+
+// serveBug serves a skirmish with a planted bug: bug-sim FIELD@TICK
+func serveBug() {
+	bug, err := skirmish.ParseBug(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	process.Serve(bug.Factory())
 }
 
 // faulty is a skirmish whose hashes are wrong.

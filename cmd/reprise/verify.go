@@ -244,7 +244,7 @@ func (w *verifier) run(f *replay, trace *repeatTrace) (report player.Report, par
 	parts = player.Segments(f.File)
 	if w.inside > 1 && parts > 1 && !w.o.twice {
 		report, err = player.VerifySegments(w.cmd.Context(), f.File, player.SegmentOptions{
-			Jobs: w.inside, Simulation: func() (player.Simulation, func(), error) { return w.another(f) },
+			Jobs: w.inside, Simulation: func() (player.Simulation, func(), error) { return simFor(w.cmd, &w.o.sim, f) },
 			KeepGoing: w.o.keepGoing, OnOutcome: w.show(f),
 		})
 		if !errors.Is(err, player.ErrUnable) {
@@ -253,16 +253,6 @@ func (w *verifier) run(f *replay, trace *repeatTrace) (report player.Report, par
 	}
 	report, err = w.simulate(f, trace)
 	return report, 1, err
-}
-
-// another gives a simulation of its own for a part of a replay.
-func (w *verifier) another(f *replay) (player.Simulation, func(), error) {
-	sims := w.o.sim.open(w.cmd)
-	sim, release, err := sims.forReplay(f.Summary().Meta)
-	if err != nil {
-		return nil, nil, errors.Join(err, sims.close())
-	}
-	return sim, func() { release(); sims.close() }, nil
 }
 
 // simulate runs the replay once.

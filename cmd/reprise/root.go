@@ -33,7 +33,7 @@ error. "reprise help exit-codes" explains the exit codes.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(misused)
 	root.AddCommand(newInfo(), newLs(), newCat(), newCheck(), newToken(), newDaemon(), newExitCodes())
-	for _, cmd := range []*cobra.Command{newRepair(), newConvert(), newPlay(), newVerify(), newBisect(), newRecord(), newDemo(), newLoad(), newShip()} {
+	for _, cmd := range []*cobra.Command{newRepair(), newConvert(), newPlay(), newVerify(), newBisect(), newBench(), newRecord(), newDemo(), newLoad(), newShip()} {
 		cmd.RunE = untilInterrupted(cmd.RunE)
 		root.AddCommand(cmd)
 	}

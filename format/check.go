@@ -17,85 +17,186 @@ type CheckReport struct {
 	// Root is the content digest as computed from the content; nil where
 	// the session has no end.
 	Root *Digest
+	// Signatures are those of the file. All of them hold over the content;
+	// whether their keys are to be trusted is for the caller to know.
+	Signatures []Signature
 	// Notices are warnings that do not make the file wrong.
 	Notices []string
 }
 
+// ErrChanged is returned where all checksums of a file hold, but its content
+// is not what was sealed or signed: somebody has changed it. See ChangedError.
+var ErrChanged = errors.New("changed")
+
+// ChangedError names the first part of the content that is not what was
+// sealed. It matches ErrChanged, and ErrCorrupt.
+type ChangedError struct {
+	// Offset is the place of what was sealed: a digest or a signature.
+	Offset int64
+	// What names the part.
+	What string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("changed: %s (the chunk at offset %d says so)", e.What, e.Offset)
+}
+
+// Is matches ErrChanged.
+func (e *ChangedError) Is(target error) bool { return target == ErrChanged }
+
+// Unwrap makes it damage, too.
+func (e *ChangedError) Unwrap() error { return &CorruptError{Offset: e.Offset, What: e.What} }
+
 // Check reads every chunk of the replay: checksums, order, counts, digest,
-// summary and seek table. Errors match ErrTorn or ErrCorrupt. It needs no
-// game and changes nothing.
+// signatures, summary and seek table. Errors match ErrTorn or ErrCorrupt; one
+// that matches ErrChanged too is no accident. It needs no game and changes
+// nothing.
 func (f *File) Check() (*CheckReport, error) {
-	report := &CheckReport{}
-	t := NewTracker()
-	footer := &footerCheck{src: f.src, t: t}
-	_, err := follow(t, f.src, f.size, func(c Chunk, at int64) error {
-		report.Chunks++
-		return footer.chunk(c, at)
-	})
-	report.Root, report.Notices = t.digest, t.TakeNotices()
-	for _, k := range t.openKeyframes() {
+	k, err := f.checked()
+	report := &CheckReport{Chunks: k.chunks, Root: k.t.digest, Signatures: k.signatures, Notices: k.t.TakeNotices()}
+	for _, k := range k.t.openKeyframes() {
 		report.Notices = append(report.Notices, fmt.Sprintf("keyframe before tick %d is not whole: %d of %d bytes", k.info.NextTick, k.got, k.info.Size))
 	}
+	return report, err
+}
+
+// checked follows every chunk of the file, its footer too.
+func (f *File) checked() (*footerCheck, error) {
+	k := &footerCheck{src: f.src, size: f.size, t: NewTracker()}
+	k.t.listLeaves()
+	_, err := follow(k.t, f.src, f.size, k.chunk)
 	if err == nil && f.Torn != nil {
 		err = f.Torn
 	}
-	return report, err
+	return k, err
+}
+
+// follow checks the whole file, and gives the tracker that followed it.
+func (f *File) follow() (*Tracker, int64, error) {
+	k, err := f.checked()
+	return k.t, k.at, err
 }
 
 // footerCheck compares the footer with the one that the content gives.
 // Chunks of unknown types may stand between those of the footer.
 type footerCheck struct {
-	src     io.ReaderAt
-	t       *Tracker
-	want    footer
-	last    ChunkType
-	summary int64 // the place of the summary
+	src        io.ReaderAt
+	size       int64
+	t          *Tracker
+	chunks     int
+	at         int64 // of the last chunk
+	redaction  redactionCheck
+	want       footer
+	statement  Statement
+	last       ChunkType
+	leaves     bool  // a leaves chunk is there
+	summary    int64 // the place of the summary
+	signatures []Signature
+}
+
+// footerOrder gives what may stand behind each chunk of a footer.
+var footerOrder = map[ChunkType][]ChunkType{
+	ChunkEnd: {ChunkDigest}, ChunkDigest: {ChunkSummary, ChunkLeaves}, ChunkLeaves: {ChunkSummary}, ChunkSummary: {ChunkSeek},
+	ChunkSeek: {ChunkTrailer, ChunkSignature}, ChunkSignature: {ChunkTrailer, ChunkSignature},
 }
 
 func (k *footerCheck) chunk(c Chunk, at int64) error {
-	var err error
+	k.chunks++
+	k.at = at
 	if c.Type == ChunkEnd {
-		k.last = ChunkEnd
-		k.want, err = k.t.footer(k.src, at)
-		return err
+		return k.atEnd(at)
 	}
-	if k.last == 0 || !c.Type.Known() {
+	if k.last == 0 {
+		return k.redaction.chunk(k.t, c, at)
+	}
+	if !c.Type.Known() {
 		return nil
 	}
-	due := ChunkDigest
-	if k.last != ChunkEnd {
-		due = k.last + 1
+	if due := footerOrder[k.last]; !slices.Contains(due, c.Type) || c.Seq != 0 {
+		return &CorruptError{Offset: at, What: fmt.Sprintf("%v chunk with sequence number %d in the footer, where the %v is due with 0", c.Type, c.Seq, due[0])}
 	}
-	if c.Type != due || c.Seq != 0 {
-		return &CorruptError{Offset: at, What: fmt.Sprintf("%v chunk with sequence number %d in the footer, where the %v is due with 0", c.Type, c.Seq, due)}
-	}
-	k.last = due
-	body := at + chunkMinSize
+	k.last = c.Type
 	switch c.Type {
 	case ChunkDigest:
-		err = k.digest(c.Body)
+		return k.digest(c.Body, at)
+	case ChunkSignature:
+		return k.signature(c.Body, at)
 	case ChunkSummary:
 		k.summary = at
-		err = k.sameSummary(c.Body)
+		return shift(k.sameSummary(c.Body), at+chunkMinSize)
+	case ChunkLeaves:
+		k.leaves = true
+		return shift(same(c, k.want.leaves), at+chunkMinSize)
 	case ChunkSeek:
-		err = same(c, k.want.seek)
-	case ChunkTrailer:
-		err = same(c, appendTrailer(nil, k.summary))
+		return shift(same(c, k.want.seek), at+chunkMinSize)
 	}
-	return shift(err, body)
+	return shift(same(c, appendTrailer(nil, k.summary)), at+chunkMinSize)
 }
 
-// digest names the first segment whose content is not what was sealed.
-func (k *footerCheck) digest(body []byte) error {
-	sealed, err := parseDigest(body)
-	if err != nil {
+// atEnd computes what has to follow the end.
+func (k *footerCheck) atEnd(at int64) error {
+	if err := k.redaction.atEnd(k.t, at); err != nil {
 		return err
 	}
-	if why := k.t.content.differs(sealed, *k.t.digest); why != "" {
-		return corrupt(0, "%s", why)
+	var err error
+	if k.want, err = k.t.footer(k.src, at); err != nil {
+		return err
 	}
-	return same(Chunk{Type: ChunkDigest, Body: body}, k.want.digest)
+	k.last = ChunkEnd
+	k.statement = NewStatement(k.t.end.State, *k.t.digest, k.t.meta)
+	return nil
 }
+
+// digest names the first segment whose content is not what was sealed, or
+// what else is not.
+func (k *footerCheck) digest(body []byte, at int64) error {
+	sealed, err := parseDigest(body)
+	if err != nil {
+		return shift(err, at+chunkMinSize)
+	}
+	if sealed.root == *k.t.digest {
+		return shift(same(Chunk{Type: ChunkDigest, Body: body}, k.want.digest), at+chunkMinSize)
+	}
+	return &ChangedError{Offset: at, What: k.changed(sealed, at+chunkMinSize+int64(len(body)))}
+}
+
+// changed says what is not as sealed. A leaves chunk, if there is one, stands
+// behind the digest, from offset next on.
+func (k *footerCheck) changed(sealed sealedDigest, next int64) string {
+	var listed *LeafList
+	if c, ok := nextKnown(k.src, k.size, next); ok && c.Type == ChunkLeaves {
+		listed, _ = parseLeaves(c.Body)
+	}
+	if listed != nil && listed.computed(sealed.segments) != sealed.root {
+		return "the content is not what was sealed, and the leaves that would name the place were changed, too"
+	}
+	if why := k.t.content.differs(sealed, *k.t.digest); why != "" && (listed == nil || why != otherChanged) {
+		return why
+	}
+	return cmp.Or(k.t.content.leafList(*k.t.digest).differs(listed), otherChanged)
+}
+
+// signature checks a signature over what the content says.
+func (k *footerCheck) signature(body []byte, at int64) error {
+	g, err := parseSignature(body)
+	if err != nil {
+		return shift(err, at+chunkMinSize)
+	}
+	list, err := addSignature(k.signatures, g, k.statement)
+	switch {
+	case errors.Is(err, ErrSignature):
+		return &ChangedError{Offset: at, What: fmt.Sprintf("what key %s has signed is another content, end state or metadata", g.Key.ID())}
+	case err != nil:
+		return &CorruptError{Offset: at, What: err.Error()}
+	case len(list) == len(k.signatures):
+		return &CorruptError{Offset: at, What: fmt.Sprintf("a second signature by key %s", g.Key.ID())}
+	}
+	k.signatures = list
+	return nil
+}
+
+// otherChanged is said where the leaves do not tell more.
+const otherChanged = "metadata, code book, players, keyframes, marks, reports, gaps or counts are not what was sealed"
 
 // differs compares the closed content with a digest that was stored, and
 // says what is not as sealed; empty where all is.
@@ -120,7 +221,7 @@ func (c *content) differs(sealed sealedDigest, root Digest) string {
 	if n := len(sealed.segments); n > 0 && n < len(c.segments) {
 		return fmt.Sprintf("segment %d (from tick %d) is there, but was not sealed", c.segments[n].Index, c.segments[n].Index*SegmentTicks)
 	}
-	return "metadata, code book, players, keyframes, marks, reports, gaps or counts are not what was sealed"
+	return otherChanged
 }
 
 // sameSummary leaves out fields of a newer minor version.

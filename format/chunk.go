@@ -57,6 +57,10 @@ const (
 	ChunkGap      ChunkType = 0x04
 	ChunkKeyframe ChunkType = 0x05
 	ChunkEnd      ChunkType = 0x06
+	// ChunkArchived holds ticks in the archive layout.
+	ChunkArchived ChunkType = 0x07
+
+	ChunkRedaction ChunkType = 0x80
 
 	ChunkPlayers ChunkType = 0x81
 	ChunkHashes  ChunkType = 0x82
@@ -66,13 +70,20 @@ const (
 	ChunkSummary ChunkType = 0x86
 	ChunkSeek    ChunkType = 0x87
 	ChunkTrailer ChunkType = 0x88
+	// ChunkArchive says that a file is an archive, and what it leaves out.
+	ChunkArchive ChunkType = 0x89
+
+	ChunkLeaves    ChunkType = 0x8A
+	ChunkSignature ChunkType = 0x8B
 )
 
 var chunkNames = map[ChunkType]string{
 	ChunkMeta: "metadata", ChunkBook: "code book", ChunkTicks: "ticks", ChunkGap: "gap",
 	ChunkKeyframe: "keyframe", ChunkEnd: "end", ChunkPlayers: "players", ChunkHashes: "hashes",
+	ChunkArchived: "archived ticks", ChunkArchive: "archive notice",
 	ChunkMark: "mark", ChunkReports: "reports", ChunkDigest: "digest", ChunkSummary: "summary",
 	ChunkSeek: "seek table", ChunkTrailer: "trailer",
+	ChunkRedaction: "redaction", ChunkLeaves: "leaves", ChunkSignature: "signature",
 }
 
 // String names the type.
@@ -93,6 +104,11 @@ func (t ChunkType) Optional() bool { return t&chunkOptional != 0 }
 // be found without reading on.
 func (t ChunkType) opens() bool {
 	return t.Known() && t != ChunkMeta && t != ChunkBook && t != ChunkPlayers
+}
+
+// ofFooter tells whether the type stands behind the end.
+func (t ChunkType) ofFooter() bool {
+	return t >= ChunkDigest && t <= ChunkTrailer || t == ChunkLeaves || t == ChunkSignature
 }
 
 // Chunk is one framed record. Body points into the bytes it was parsed

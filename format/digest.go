@@ -111,7 +111,12 @@ type Segment struct {
 // content collects the leaves of a session as it goes.
 type content struct {
 	groups  [leafKinds + 1]merkle
+	lists   *leafLists // nil: the leaves are not listed
+	meta    Digest
 	players hash.Hash
+	// redaction holds leaves that the content can no longer give; nil for
+	// none.
+	redaction *Redaction
 	// keyframes are sorted by tick at the end: the order in which they
 	// become whole depends on how the ticks stand in chunks.
 	keyframes []keyframeLeaf
@@ -134,7 +139,20 @@ type keyframeLeaf struct {
 
 func newContent() *content { return &content{players: newLeaf(leafPlayers)} }
 
-func (c *content) addLeaf(kind byte, body []byte) { c.groups[kind].add(leaf(kind, body)) }
+func (c *content) addLeaf(kind byte, body []byte) { c.add(kind, leaf(kind, body)) }
+
+func (c *content) add(kind byte, leaf Digest) {
+	c.groups[kind].add(leaf)
+	if c.lists != nil {
+		c.lists.add(kind, leaf)
+	}
+}
+
+// addMark adds the leaf of a mark, or the one that it had before its text was
+// erased.
+func (c *content) addMark(body []byte) {
+	c.add(leafMark, c.redaction.markLeaf(c.groups[leafMark].n, leaf(leafMark, body)))
+}
 
 func (c *content) addKeyframe(next Tick, leaf Digest) {
 	c.keyframes = append(c.keyframes, keyframeLeaf{next, leaf})
@@ -243,25 +261,40 @@ func (c *content) closeSegment() {
 // root closes the content. end is the end leaf's content.
 func (c *content) root(end []byte) Digest {
 	c.closeSegment()
+	c.redaction.substitute(c.segments)
 	for _, s := range c.segments {
 		c.groups[leafInputs].add(s.Inputs)
 		c.groups[leafHashes].add(s.Hashes)
 		c.groups[leafTimes].add(s.Times)
 	}
+	c.add(leafMeta, c.redaction.metaLeaf(c.meta))
 	slices.SortFunc(c.keyframes, func(a, b keyframeLeaf) int { return cmp.Compare(a.next, b.next) })
 	for _, k := range c.keyframes {
-		c.groups[leafKeyframe].add(k.leaf)
+		c.add(leafKeyframe, k.leaf)
 	}
-	c.groups[leafPlayers].add(sum(c.players))
+	c.add(leafPlayers, c.redaction.playersLeaf(sum(c.players)))
 	c.addLeaf(leafEnd, end)
+	var groups [leafKinds + 1]leafGroup
+	for kind := range groups {
+		groups[kind] = leafGroup{n: c.groups[kind].n, root: c.groups[kind].root()}
+	}
+	return rootOf(&groups)
+}
+
+// leafGroup is what the root covers of one kind of leaves.
+type leafGroup struct {
+	n    uint64
+	root Digest
+}
+
+// rootOf hashes the groups, which stand at their kinds.
+func rootOf(groups *[leafKinds + 1]leafGroup) Digest {
 	h := sha256.New()
 	h.Write([]byte{2})
 	for kind := 1; kind <= leafKinds; kind++ {
-		g := &c.groups[kind]
 		h.Write([]byte{byte(kind)})
-		h.Write(binary.BigEndian.AppendUint64(nil, g.n))
-		r := g.root()
-		h.Write(r[:])
+		h.Write(binary.BigEndian.AppendUint64(nil, groups[kind].n))
+		h.Write(groups[kind].root[:])
 	}
 	return sum(h)
 }

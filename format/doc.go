@@ -20,11 +20,14 @@
 //	warning.go                         numbered warnings
 //	tick.go batch.go body.go chunk.go  ticks, bodies and frames of chunks
 //	meta.go metacodec.go summary.go    what a session says about itself
+//	machine.go                         the facts about a machine, and their comparison
 //	tracker.go digest.go footer.go     order, content digest, end of a file
 //	writer.go scan.go reader.go        files
 //	file.go wrap.go                    any format behind one Open
 //	rply1.go jsonl.go rawstate.go      other formats
-//	check.go repair.go                 proof, and rescue
+//	check.go leaves.go sign.go         proof
+//	redaction.go redact.go             copies without what is personal
+//	repair.go                          rescue
 //	errors.go limits.go                what is refused, and where it ends
 //
 // Mind that decoded strings, bytes, big integers and lists refer to the

@@ -21,13 +21,15 @@ type File struct {
 	// Torn is set where the file ends inside a record: all before is good.
 	Torn *TornError
 
-	sum    *Summary
-	book   *CodeBook
-	seek   []seekEntry
-	src    io.ReaderAt
-	size   int64 // of the RPLY2 bytes
-	data   int64 // where the good chunks end
-	closer io.Closer
+	sum  *Summary
+	book *CodeBook
+	seek []seekEntry
+	// signatures stand in the footer.
+	signatures []Signature
+	src        io.ReaderAt
+	size       int64 // of the RPLY2 bytes
+	data       int64 // where the good chunks end
+	closer     io.Closer
 }
 
 // Open opens a replay. A file that is a replay but torn opens, and says so
@@ -133,13 +135,19 @@ func (f *File) readFooter() error {
 	if f.sum, err = parseSummary(c.Body); err != nil {
 		return err
 	}
-	f.seek = nil
+	f.seek, f.signatures = nil, nil
 	for s.at < s.size {
 		c, _, err := s.next()
 		switch {
 		case err != nil:
 			return err
 		case !c.Type.Known():
+		case c.Type == ChunkSignature && f.seek != nil && len(f.signatures) < MaxSignatures:
+			g, err := parseSignature(c.Body)
+			if err != nil {
+				return err
+			}
+			f.signatures = append(f.signatures, g)
 		case c.Type != ChunkSeek || f.seek != nil:
 			return errors.New("the trailer is another file's")
 		default:
@@ -211,6 +219,7 @@ func (f *File) scanAll() error {
 // cut. each, if given, sees every chunk after it was applied.
 func follow(t *Tracker, src io.ReaderAt, size int64, each func(Chunk, int64) error) (int64, error) {
 	s := scanner{src: src, size: size, at: HeaderSize}
+	t.archives = &archiveReader{}
 	finished := false
 	for {
 		c, at, err := s.next()

@@ -2,17 +2,18 @@ package format
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
 
-// A finished file ends in five chunks:
+// A finished file ends in five chunks, or with leaves and signatures more:
 //
-//	┌─────┬────────┬─────────┬────────────┬─────────┐
-//	│ end │ digest │ summary │ seek table │ trailer │
-//	└─────┴────────┴─────────┴────────────┴─────────┘
-//	               ▲                      │
-//	               └── offset u64 ────────┘
+//	┌─────┬────────┬──────────┬─────────┬────────────┬──────────────┬─────────┐
+//	│ end │ digest │ [leaves] │ summary │ seek table │ [signature…] │ trailer │
+//	└─────┴────────┴──────────┴─────────┴────────────┴──────────────┴─────────┘
+//	                          ▲                                     │
+//	                          └──────────── offset u64 ─────────────┘
 //
 // The trailer has a fixed size, so two reads give the summary and the seek
 // table: the trailer, then everything from its offset on.
@@ -33,6 +34,22 @@ const (
 // where hashes came late, since their leaves are computed in tick order.
 // The tracker takes no more chunks.
 func (t *Tracker) Footer(src io.ReaderAt, size int64, state EndState, reason string) ([]byte, error) {
+	return t.FooterWith(src, size, state, reason, FooterOptions{})
+}
+
+// FooterOptions say what a footer has besides what every footer has.
+type FooterOptions struct {
+	// Leaves adds the leaves chunk.
+	Leaves bool
+	// Signatures are those of a copy's source. It is an error that matches
+	// ErrSignature if one of them does not hold over the content.
+	Signatures []Signature
+	// Sign, if given, signs the session.
+	Sign func(Statement) (Signature, error)
+}
+
+// FooterWith is Footer with more in it.
+func (t *Tracker) FooterWith(src io.ReaderAt, size int64, state EndState, reason string, o FooterOptions) ([]byte, error) {
 	if t.meta == nil {
 		return nil, errNoMeta
 	}
@@ -47,17 +64,50 @@ func (t *Tracker) Footer(src io.ReaderAt, size int64, state EndState, reason str
 	if err != nil {
 		return nil, err
 	}
+	signatures, err := o.sign(NewStatement(state, *t.digest, t.meta))
+	if err != nil {
+		return nil, err
+	}
 	dst := AppendChunk(nil, ChunkEnd, 0, end)
 	dst = AppendChunk(dst, ChunkDigest, 0, f.digest)
+	if o.Leaves {
+		if t.content.lists == nil {
+			return nil, errNotListed
+		}
+		dst = AppendChunk(dst, ChunkLeaves, 0, f.leaves)
+	}
 	at := size + int64(len(dst))
 	dst = AppendChunk(dst, ChunkSummary, 0, f.summary)
 	dst = AppendChunk(dst, ChunkSeek, 0, f.seek)
+	for _, g := range signatures {
+		dst = AppendChunk(dst, ChunkSignature, 0, appendSignature(nil, g))
+	}
 	return AppendChunk(dst, ChunkTrailer, 0, appendTrailer(nil, at)), nil
 }
 
+// sign gives the signatures over s.
+func (o *FooterOptions) sign(s Statement) (list []Signature, err error) {
+	for _, g := range o.Signatures {
+		if list, err = addSignature(list, g, s); err != nil {
+			return nil, err
+		}
+	}
+	if o.Sign == nil {
+		return list, nil
+	}
+	own, err := o.Sign(s)
+	if err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	return addSignature(list, own, s)
+}
+
+// errNotListed is returned for leaves that nobody has asked a tracker to keep.
+var errNotListed = errors.New("the leaves were not listed from the start")
+
 // footer holds the bodies of the chunks behind the end that follow from the
 // content.
-type footer struct{ digest, summary, seek []byte }
+type footer struct{ digest, leaves, summary, seek []byte }
 
 // footer makes the bodies of the footer. The content's chunks stand before
 // size in src, and the end chunk has been applied.
@@ -73,6 +123,9 @@ func (t *Tracker) footer(src io.ReaderAt, size int64) (footer, error) {
 	s := t.Summary()
 	s.Digest = &root
 	f := footer{digest: appendDigest(nil, root, segments), summary: appendSummary(nil, s), seek: appendSeek(nil, t.seek)}
+	if t.content.lists != nil {
+		f.leaves = t.content.leafList(root).AppendBody(nil)
+	}
 	if len(f.summary) > MaxBody {
 		return f, fmt.Errorf("%w: summary of %d bytes", ErrLimit, len(f.summary))
 	}
@@ -99,7 +152,9 @@ func (t *Tracker) contentDigest(src io.ReaderAt, size int64) (Digest, error) {
 			return Digest{}, fmt.Errorf("reading back late hashes: %w", err)
 		}
 	}
-	root := t.content.root(binary.BigEndian.AppendUint64(appendTotals(nil, t.totals), uint64(t.meta.FirstTick)))
+	t.archive.keepLeaves(t.content.segments)
+	totals := t.archive.whole(t.totals)
+	root := t.content.root(binary.BigEndian.AppendUint64(appendTotals(nil, totals), uint64(t.meta.FirstTick)))
 	t.digest = &root
 	return root, nil
 }

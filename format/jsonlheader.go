@@ -103,6 +103,8 @@ func (h *jsonlHeader) member(j *jsonText, key string) {
 		m.Labels = j.labels()
 	case "env":
 		m.Env = j.labels()
+	case "personal":
+		m.Personal = j.texts("a personal key")
 	case "salt":
 		h.salt = j.hex(key, SaltBytes)
 	case "codes":
@@ -221,6 +223,13 @@ func (h *jsonlHeader) append(dst []byte) []byte {
 	if len(m.Env) > 0 {
 		key("env")
 		dst = appendLabels(dst, m.Env)
+	}
+	if len(m.Personal) > 0 {
+		key("personal")
+		for i, k := range m.Personal {
+			dst = appendJSONString(append(dst, "[,"[min(i, 1)]), k)
+		}
+		dst = append(dst, ']')
 	}
 	if len(h.salt) > 0 {
 		key("salt")
@@ -406,6 +415,15 @@ func (j *jsonText) labels() []Label {
 		labels = append(labels, l)
 	}
 	return labels
+}
+
+// texts reads an array of strings.
+func (j *jsonText) texts(what string) (list []string) {
+	j.need('[')
+	for first := true; j.more(']', first); first = false {
+		list = append(list, j.text(what))
+	}
+	return list
 }
 
 func appendLabels(dst []byte, labels []Label) []byte {

@@ -52,6 +52,8 @@ const (
 	// MaxJSONLTicks bounds the ticks of JSON lines, where a short line may
 	// stand behind any number of empty ticks.
 	MaxJSONLTicks = 1 << 24
+	// MaxSignatures bounds the signatures of a file.
+	MaxSignatures = 64
 	// MaxHashLag is how far behind the newest tick a late hash may come.
 	MaxHashLag = 1 << 14
 )

@@ -37,6 +37,9 @@ type Metadata struct {
 	// Env holds facts about the recording machine (CPU, operating
 	// system, float mode), in order.
 	Env []Label
+	// Personal holds the keys of labels and facts of Env that redaction
+	// erases, such as the name of a host.
+	Personal []string
 	// Origin is the header of the file this replay was converted from,
 	// kept so that the way back gives the same bytes; its Format names it.
 	Origin Origin

@@ -25,6 +25,7 @@ const (
 	metaLabel     = 13
 	metaEnv       = 14
 	metaOrigin    = 15
+	metaPersonal  = 16
 )
 
 // AppendMeta appends the body of a metadata chunk: fields of number,
@@ -69,6 +70,9 @@ func AppendMeta(dst []byte, m *Metadata) []byte {
 	}
 	if m.Origin.Format != "" {
 		field(metaOrigin, append(appendText(nil, m.Origin.Format), m.Origin.Header...))
+	}
+	for _, key := range m.Personal {
+		text(metaPersonal, key)
 	}
 	return append(dst, m.unknown...)
 }
@@ -147,8 +151,13 @@ func (m *Metadata) setField(id uint64, f *cursor) bool {
 		m.Env = append(m.Env, Label{f.text("the fact's key"), text()})
 	case metaOrigin:
 		m.Origin = Origin{Format: f.text("the origin's format"), Header: bytes.Clone(f.bytes(f.rest(), "the origin's header"))}
+	case metaPersonal:
+		m.Personal = append(m.Personal, text())
 	default:
 		return false
+	}
+	if len(m.Personal) > 2*MaxLabels {
+		f.fail("more than %d personal keys", 2*MaxLabels)
 	}
 	if len(m.HashParts) > MaxHashBytes || len(m.Labels) > MaxLabels || len(m.Env) > MaxLabels {
 		f.fail("more than %d labels, or %d parts of a hash", MaxLabels, MaxHashBytes)
@@ -193,6 +202,9 @@ func (m *Metadata) Validate() error {
 	if len(m.Origin.Header) > MaxOrigin {
 		return fmt.Errorf("%w: header of %d bytes, the most kept is %d", ErrLimit, len(m.Origin.Header), MaxOrigin)
 	}
+	if err := validatePersonal(m.Personal); err != nil {
+		return err
+	}
 	return validateLabels(m.Labels, m.Env)
 }
 
@@ -209,6 +221,18 @@ func (m *Metadata) validateHash() error {
 	}
 	if len(m.HashParts) > 0 && sum != m.HashBytes {
 		return fmt.Errorf("hash parts add up to %d bytes, the hash has %d", sum, m.HashBytes)
+	}
+	return nil
+}
+
+func validatePersonal(keys []string) error {
+	if len(keys) > 2*MaxLabels {
+		return fmt.Errorf("%w: %d personal keys, the most is %d", ErrLimit, len(keys), 2*MaxLabels)
+	}
+	for _, key := range keys {
+		if key == "" || len(key) > MaxText {
+			return fmt.Errorf("%w: personal key %.80q has %d bytes: use 1 to %d", ErrLimit, key, len(key), MaxText)
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ type Reader struct {
 	scan  scanner
 	ticks BatchReader
 	batch Batch
+	dec   archiveReader
 	next  Tick // due
 	until Tick // ticks before it are passed over
 	gap   int  // index of the next gap
@@ -119,13 +120,18 @@ func (r *Reader) nextBatch() error {
 		if err != nil {
 			return err
 		}
-		if c.Type != ChunkTicks {
+		if !c.Type.holdsTicks() {
 			continue
 		}
-		if r.batch, err = ParseBatch(c.Body, r.sum.Meta.HashBytes); err != nil {
+		if passed, err := r.pass(c, at); passed && err == nil {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if r.batch, err = r.dec.batch(c, r.sum.Meta.HashBytes); err != nil {
 			return shift(err, r.scan.at-int64(len(c.Body)))
 		}
-		if err := r.follow(at); err != nil {
+		if err := r.follow(r.batch.First, r.batch.Next(), at); err != nil {
 			return err
 		}
 		r.ticks = r.batch.Reader()
@@ -133,9 +139,25 @@ func (r *Reader) nextBatch() error {
 	}
 }
 
-// follow checks that the batch is due, or stands behind a declared gap.
-func (r *Reader) follow(at int64) error {
-	first := r.batch.First
+// pass goes past archived ticks that all stand before the wanted one, without
+// decoding them.
+func (r *Reader) pass(c Chunk, at int64) (bool, error) {
+	if c.Type != ChunkArchived || r.until <= r.next {
+		return false, nil
+	}
+	h, err := parseArchiveHead(c.Body)
+	if err != nil {
+		return false, shift(err, r.scan.at-int64(len(c.Body)))
+	}
+	if h.next() > r.until {
+		return false, nil
+	}
+	return true, r.follow(h.First, h.next(), at)
+}
+
+// follow checks that ticks from first to before next are due, or stand behind a
+// declared gap.
+func (r *Reader) follow(first, next Tick, at int64) error {
 	for r.gap < len(r.sum.Gaps) && r.sum.Gaps[r.gap].First == r.next && first > r.next {
 		r.next = r.sum.Gaps[r.gap].Last + 1
 		r.gap++
@@ -143,7 +165,7 @@ func (r *Reader) follow(at int64) error {
 	if first != r.next {
 		return &CorruptError{Offset: at, What: fmt.Sprintf("tick %d stands where tick %d is due", first, r.next)}
 	}
-	r.next = r.batch.Next()
+	r.next = next
 	return nil
 }
 

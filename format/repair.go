@@ -50,6 +50,8 @@ func Repair(src io.ReaderAt, size int64, out ReplayFile) (*RepairReport, error) 
 		return &RepairReport{Whole: true, Ticks: s.Ticks, Steps: s.Steps, Gaps: s.Gaps}, err
 	}
 	r := &repairer{scan: scanner{src: src, size: size, at: HeaderSize}, out: out, t: NewTracker(), report: &RepairReport{}}
+	r.t.archives = &archiveReader{}
+	r.t.listLeaves()
 	if err := r.header(); err != nil {
 		return nil, err
 	}
@@ -85,9 +87,17 @@ type repairer struct {
 	report *RepairReport
 
 	// end and sealed are what the input says about the whole session.
-	end      *End
-	sealed   *sealedDigest
-	sealedAt int64
+	end        *End
+	sealed     *sealedDigest
+	sealedAt   int64
+	leaves     bool // it has a leaves chunk
+	signatures []signaturePlace
+}
+
+// signaturePlace is a signature of the input, and its chunk.
+type signaturePlace struct {
+	Signature
+	at, bytes int64
 }
 
 // header writes a new file header. A damaged one is no loss of content, if
@@ -186,8 +196,11 @@ func (r *repairer) keep(c Chunk, at int64) error {
 		r.keepEnd(c, at)
 	case c.Type == ChunkDigest:
 		r.keepDigest(c, at)
-	case c.Type > ChunkDigest && c.Type <= ChunkTrailer:
-	case c.Type != ChunkTicks && c.Seq != 0 && c.Seq <= r.input:
+	case c.Type == ChunkSignature:
+		r.keepSignature(c, at)
+	case c.Type.ofFooter():
+		r.leaves = r.leaves || c.Type == ChunkLeaves
+	case !c.Type.holdsTicks() && c.Seq != 0 && c.Seq <= r.input:
 		r.lose(at, size, &OrderError{What: "chunk", Want: r.input + 1, Got: c.Seq})
 	default:
 		r.keepContent(c, at)
@@ -204,7 +217,7 @@ func (r *repairer) keepContent(c Chunk, at int64) {
 	}
 	p, err := r.t.Check(c)
 	var order *OrderError
-	if errors.As(err, &order) && (c.Type == ChunkTicks || c.Type == ChunkGap) && order.Got > order.Want {
+	if errors.As(err, &order) && (c.Type.holdsTicks() || c.Type == ChunkGap) && order.Got > order.Want {
 		r.declare(Tick(order.Got) - 1)
 		p, err = r.t.Check(c)
 	}
@@ -239,6 +252,19 @@ func (r *repairer) keepEnd(c Chunk, at int64) {
 func (r *repairer) keepDigest(c Chunk, at int64) {
 	if d, err := parseDigest(c.Body); err == nil && r.sealed == nil && r.end != nil {
 		r.sealed, r.sealedAt = &d, at
+	}
+}
+
+// keepSignature remembers a signature. Whether it still holds is for finish to
+// decide.
+func (r *repairer) keepSignature(c Chunk, at int64) {
+	g, err := parseSignature(c.Body)
+	if err != nil {
+		r.lose(at, r.scan.at-at, err)
+		return
+	}
+	if len(r.signatures) < MaxSignatures {
+		r.signatures = append(r.signatures, signaturePlace{g, at, r.scan.at - at})
 	}
 }
 
@@ -310,10 +336,12 @@ func (r *repairer) finish() (*RepairReport, error) {
 		return nil, err
 	}
 	end := End{State: EndUnfinished, Reason: "repaired: the end, or what was before it, is lost"}
+	r.restoreEnd(root)
 	if r.report.Whole = r.whole(root); r.report.Whole {
 		end = *r.end
 	}
-	footer, err := r.t.Footer(r.out, r.at, end.State, end.Reason)
+	footer, err := r.t.FooterWith(r.out, r.at, end.State, end.Reason,
+		FooterOptions{Leaves: r.leaves, Signatures: r.holding(NewStatement(end.State, root, r.t.meta))})
 	if err != nil {
 		return nil, err
 	}
@@ -321,6 +349,33 @@ func (r *repairer) finish() (*RepairReport, error) {
 	s := r.t.Summary()
 	r.report.Ticks, r.report.Steps, r.report.Gaps = s.Ticks, s.Steps, s.Gaps
 	return r.report, r.err
+}
+
+// restoreEnd takes the end from a signature, which covers counts and state:
+// where one holds over what was kept, all is there.
+func (r *repairer) restoreEnd(root Digest) {
+	for _, g := range r.signatures {
+		for _, state := range [...]EndState{EndSealed, EndUnfinished} {
+			if r.end == nil && NewStatement(state, root, r.t.meta).Holds(g.Signature) {
+				r.end, r.part = &End{State: state, Totals: r.t.totals}, false
+				r.report.Mended = append(r.report.Mended, "end: taken from what was signed, but for its reason")
+			}
+		}
+	}
+}
+
+// holding gives the signatures over s. The others are lost: they are over what
+// there was before the damage.
+func (r *repairer) holding(s Statement) (list []Signature) {
+	for _, g := range r.signatures {
+		if s.Holds(g.Signature) {
+			list = append(list, g.Signature)
+			continue
+		}
+		r.report.Losses = append(r.report.Losses, Loss{Offset: g.at, Bytes: g.bytes,
+			Why: fmt.Sprintf("signature by key %s: it is not over what could be kept", g.Key.ID())})
+	}
+	return list
 }
 
 // whole tells whether the output has all that the session had at its end:

@@ -93,6 +93,9 @@ func (p *rply1Plan) checkMeta() {
 	if len(m.Env) > 0 {
 		p.lose("%d environment facts", len(m.Env))
 	}
+	if len(m.Personal) > 0 {
+		p.lose("%d personal keys", len(m.Personal))
+	}
 	if len(m.HashParts) > 0 {
 		p.lose("the parts of the state hash")
 	}

@@ -52,7 +52,7 @@ func TestSpecHasEveryLimit(t *testing.T) {
 		"MaxBody": MaxBody, "MaxRowBytes": MaxRowBytes, "MaxChunkTicks": MaxChunkTicks, "MaxParams": MaxParams, "MaxTick": uint64(MaxTick), "MaxHashBytes": MaxHashBytes,
 		"MaxHashLag": MaxHashLag, "MaxText": MaxText, "MaxLabels": MaxLabels, "MaxCodes": MaxCodes, "MaxOrigin": MaxOrigin, "MaxOpening": MaxOpening,
 		"MaxKeyframePart": MaxKeyframePart, "MaxKeyframe": MaxKeyframe, "MaxOpenKeyframes": MaxOpenKeyframes, "MaxKeyframes": MaxKeyframes,
-		"MaxNoteBytes": MaxNoteBytes, "MaxSessionID": MaxSessionID, "MaxUnwrapped": MaxUnwrapped, "MaxJSONLine": MaxJSONLine, "MaxJSONLTicks": MaxJSONLTicks,
+		"MaxNoteBytes": MaxNoteBytes, "MaxSignatures": MaxSignatures, "MaxSessionID": MaxSessionID, "MaxUnwrapped": MaxUnwrapped, "MaxJSONLine": MaxJSONLine, "MaxJSONLTicks": MaxJSONLTicks,
 	}
 	rows := regexp.MustCompile("\n\\| `(Max[A-Za-z]+)` \\| ([0-9,]+) \\|").FindAllStringSubmatch(specSection(t, "## Limits"), -1)
 	for _, row := range rows {

@@ -24,8 +24,12 @@ type Summary struct {
 	Keyframes []KeyframeInfo
 	// Reports counts the peers' reports.
 	Reports uint64
+	// Archive is set where the file is an archive.
+	Archive *ArchiveInfo
 	// Digest is the content digest; nil before the end.
 	Digest *Digest
+	// Redaction says what was erased; nil where nothing was.
+	Redaction *Redaction
 }
 
 // Complete tells whether the session was sealed and misses no tick.
@@ -72,9 +76,13 @@ func (s *Summary) Roster() []Player {
 
 // Summary gives the tracker's present state as a summary.
 func (t *Tracker) Summary() *Summary {
-	return &Summary{Meta: t.meta, Totals: t.totals, End: t.end, FirstTime: t.firstTime, LastTime: t.lastTime, Timed: t.timed,
+	s := &Summary{Meta: t.meta, Totals: t.totals, End: t.end, FirstTime: t.firstTime, LastTime: t.lastTime, Timed: t.timed,
 		Players: slices.Clone(t.players), Marks: slices.Clone(t.marks), Gaps: slices.Clone(t.gaps),
-		Keyframes: slices.Clone(t.keyframes), Reports: t.reports}
+		Keyframes: slices.Clone(t.keyframes), Reports: t.reports, Redaction: t.redaction.facts()}
+	if t.archive != nil {
+		s.Archive = &t.archive.ArchiveInfo
+	}
+	return s
 }
 
 // Field numbers of the summary chunk are stored in files. They must not
@@ -89,6 +97,8 @@ const (
 	summaryKeyframes = 7
 	summaryReports   = 8
 	summaryDigest    = 9
+	summaryArchive   = 10
+	summaryRedaction = 11
 )
 
 // appendSummary appends the body of a summary chunk: fields of number,
@@ -115,6 +125,12 @@ func appendSummary(dst []byte, s *Summary) []byte {
 		field(summaryReports, binary.AppendUvarint(nil, s.Reports))
 	}
 	field(summaryDigest, s.Digest[:])
+	if s.Archive != nil {
+		field(summaryArchive, appendArchiveInfo(nil, *s.Archive))
+	}
+	if s.Redaction != nil {
+		field(summaryRedaction, s.Redaction.appendFacts(nil))
+	}
 	return dst
 }
 
@@ -217,6 +233,11 @@ func (s *Summary) setField(id uint64, content []byte) error {
 		s.Keyframes = parseList(&f, MaxKeyframes, f.keyframeInfo)
 	case summaryReports:
 		s.Reports = f.uvarint("the number of reports")
+	case summaryArchive:
+		i := f.archiveInfo()
+		s.Archive = &i
+	case summaryRedaction:
+		s.Redaction = f.redactionFacts()
 	case summaryDigest:
 		s.Digest = new(Digest)
 		copy(s.Digest[:], f.bytes(len(s.Digest), "the digest"))

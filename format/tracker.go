@@ -41,9 +41,16 @@ type Tracker struct {
 	notices   []string
 	noticed   int
 
-	content *content
-	digest  *Digest // once the content is closed
-	seek    []seekEntry
+	started   bool // something was there that a redaction may speak of
+	redaction *Redaction
+	content   *content
+	digest    *Digest // once the content is closed
+
+	// archives decodes archived ticks; nil where they are refused, since
+	// decoding is work that no producer may order.
+	archives *archiveReader
+	archive  *archiveNotice
+	seek     []seekEntry
 }
 
 // openKeyframe is a keyframe whose parts are still coming.
@@ -86,6 +93,10 @@ const (
 	maxNotices = 64
 )
 
+// listLeaves has the tracker keep the leaves that a leaves chunk lists. It is
+// called before the first chunk.
+func (t *Tracker) listLeaves() { t.content.lists = &leafLists{} }
+
 // NewTracker starts before a session's metadata.
 func NewTracker() *Tracker {
 	return &Tracker{present: map[uint64]bool{}, parts: map[uint64]*openKeyframe{}, keyed: map[Tick]bool{}, content: newContent()}
@@ -107,6 +118,9 @@ type Parsed struct {
 	salt    []byte
 	events  []PlayerEvent
 	end     End
+
+	redaction *Redaction
+	archive   *archiveNotice
 }
 
 // Meta is the session's metadata; nil before its chunk.
@@ -157,8 +171,10 @@ func (t *Tracker) Check(c Chunk) (Parsed, error) {
 	switch c.Type {
 	case ChunkMeta, ChunkBook:
 		return p, t.checkOpening(&p)
-	case ChunkTicks:
+	case ChunkTicks, ChunkArchived:
 		return p, t.checkTicks(&p)
+	case ChunkArchive:
+		return p, t.checkArchive(&p)
 	case ChunkHashes:
 		return p, t.checkHashes(&p)
 	case ChunkKeyframe:
@@ -171,6 +187,8 @@ func (t *Tracker) Check(c Chunk) (Parsed, error) {
 		return p, t.checkMark(&p)
 	case ChunkPlayers:
 		return p, t.checkPlayers(&p)
+	case ChunkRedaction:
+		return p, t.checkRedaction(&p)
 	case ChunkReports:
 		var err error
 		p.reports, err = ParseReports(c.Body)
@@ -206,7 +224,7 @@ func (t *Tracker) checkPlace(c Chunk) error {
 		return fmt.Errorf("%w: code book after the opening", ErrOrder)
 	case t.end != nil && c.Type < ChunkDigest:
 		return fmt.Errorf("%w: %v chunk after the end", ErrOrder, c.Type)
-	case t.end == nil && c.Type >= ChunkDigest && c.Type <= ChunkTrailer:
+	case t.end == nil && c.Type.ofFooter():
 		return fmt.Errorf("%w: %v chunk before the end", ErrOrder, c.Type)
 	case c.Seq != 0 && c.Seq != t.lastSeq+1:
 		return &OrderError{What: "chunk", Want: t.lastSeq + 1, Got: c.Seq}
@@ -216,10 +234,17 @@ func (t *Tracker) checkPlace(c Chunk) error {
 
 func (t *Tracker) checkTicks(p *Parsed) error {
 	var err error
-	if p.Batch, err = ParseBatch(p.Chunk.Body, t.meta.HashBytes); err != nil {
+	if p.Chunk.Type == ChunkArchived && t.archives == nil {
+		return fmt.Errorf("%w: archived ticks outside of an archive", ErrOrder)
+	}
+	if p.Batch, err = t.archives.batch(p.Chunk, t.meta.HashBytes); err != nil {
 		return err
 	}
-	b := &p.Batch
+	return t.checkBatch(&p.Batch)
+}
+
+// checkBatch decides whether parsed ticks can follow.
+func (t *Tracker) checkBatch(b *Batch) error {
 	switch {
 	case b.First != t.totals.NextTick:
 		return &OrderError{What: "tick", Want: uint64(t.totals.NextTick), Got: uint64(b.First)}
@@ -231,6 +256,16 @@ func (t *Tracker) checkTicks(p *Parsed) error {
 		return &OrderError{What: "time in microseconds", Want: uint64(t.lastTime), Got: uint64(b.firstTime)}
 	}
 	return nil
+}
+
+// checkArchive reads an archive notice, which stands before the ticks.
+func (t *Tracker) checkArchive(p *Parsed) error {
+	if t.archives == nil || t.archive != nil || len(t.seek) > 0 {
+		return fmt.Errorf("%w: an archive notice stands once, before the ticks of a file", ErrOrder)
+	}
+	var err error
+	p.archive, err = parseArchiveNotice(p.Chunk.Body)
+	return err
 }
 
 func (t *Tracker) checkHashes(p *Parsed) error {
@@ -356,6 +391,9 @@ func (t *Tracker) checkPlayers(p *Parsed) error {
 	if p.salt, p.events, err = ParsePlayers(p.Chunk.Body); err != nil {
 		return err
 	}
+	if t.redaction != nil && t.redaction.Players {
+		return errErased
+	}
 	if len(p.salt) > 0 && t.salted || len(p.salt) == 0 && !t.salted {
 		return fmt.Errorf("%w: the salt stands in the first players chunk, and only there", ErrOrder)
 	}
@@ -381,16 +419,19 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 		t.lastSeq = c.Seq
 	}
 	t.opened = t.opened || c.Type.opens()
+	t.started = t.started || c.Type.opens() && c.Type != ChunkArchive
 	switch c.Type {
 	case ChunkMeta:
 		t.meta = p.meta
 		t.opening = len(c.Body)
 		t.totals.NextTick = p.meta.FirstTick
-		t.content.addLeaf(leafMeta, c.Body)
+		t.content.meta = leaf(leafMeta, c.Body)
 	case ChunkBook:
 		t.book = p.book
 		t.content.addLeaf(leafBook, c.Body)
-	case ChunkTicks:
+	case ChunkArchive:
+		t.archive = p.archive
+	case ChunkTicks, ChunkArchived:
 		t.applyTicks(&p.Batch, offset)
 	case ChunkHashes:
 		t.applyHashes(p.hashes)
@@ -405,7 +446,7 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 	case ChunkMark:
 		t.marks = append(t.marks, p.mark)
 		t.noteBytes[noteMarks] += len(c.Body)
-		t.content.addLeaf(leafMark, c.Body)
+		t.content.addMark(c.Body)
 	case ChunkReports:
 		t.reports += uint64(len(p.reports))
 		for _, r := range p.reports {
@@ -413,6 +454,8 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 		}
 	case ChunkPlayers:
 		t.applyPlayers(&p)
+	case ChunkRedaction:
+		t.redaction, t.content.redaction = p.redaction, p.redaction
 	case ChunkEnd:
 		t.end = &p.end
 	}

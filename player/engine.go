@@ -183,7 +183,7 @@ func (e *Engine) end() error {
 
 // breakOff has what was given answered before err ends the run.
 func (e *Engine) breakOff(err error) error {
-	if e.ready && !looksAhead(e.sim) {
+	if e.ready && !LooksAhead(e.sim) {
 		if flushErr := e.flush(false); flushErr != nil {
 			return errors.Join(flushErr, err)
 		}
@@ -205,11 +205,11 @@ func (e *Engine) tick(ctx context.Context, t *format.TickRecord) error {
 	e.expect(t)
 	err := e.sim.Advance(t, t.Hash != nil || e.o.Trace != nil, e.emit)
 	e.next = t.Tick + 1
-	if err == nil && e.queue.count > 0 && (e.control.resting() || e.isLast(t.Tick)) && !looksAhead(e.sim) {
+	if err == nil && e.queue.count > 0 && (e.control.resting() || e.isLast(t.Tick)) && !LooksAhead(e.sim) {
 		err = e.flush(false)
 	}
 	e.control.tickEnded()
-	if err == nil && e.isLast(t.Tick) && !looksAhead(e.sim) {
+	if err == nil && e.isLast(t.Tick) && !LooksAhead(e.sim) {
 		return errLast
 	}
 	return err
@@ -282,7 +282,7 @@ func (e *Engine) judge(x *expectation, o Outcome) error {
 			return desync
 		}
 	}
-	if e.isLast(o.Tick) && looksAhead(e.sim) {
+	if e.isLast(o.Tick) && LooksAhead(e.sim) {
 		return errLast // it holds ticks behind the last one
 	}
 	return nil

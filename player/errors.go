@@ -151,6 +151,20 @@ func (e *BuildMismatchError) Error() string {
 		e.Game, e.Recorded, strings.Join(e.Present, ", "))
 }
 
+// DataMismatchError is a replay of a game and build that are here, recorded
+// with other data files.
+type DataMismatchError struct {
+	Game, Build string
+	// Recorded is the replay's data, Present are those that there are.
+	Recorded string
+	Present  []string
+}
+
+func (e *DataMismatchError) Error() string {
+	return fmt.Sprintf("game %q (build %q): recorded with data %q, here is %q: play it with the recorded data files",
+		e.Game, e.Build, e.Recorded, strings.Join(e.Present, ", "))
+}
+
 // SimulationError is a simulation that crashed, hung or answered badly. It
 // says nothing about the replay.
 type SimulationError struct {

@@ -22,6 +22,8 @@ func TestErrorsNameThePlaceAndTheReason(t *testing.T) {
 			"gap: ticks 3 to 5 are missing (spool full): run around it, from the keyframe at its end"},
 		{&GapError{Gap: format.Gap{First: 3, Last: 5}}, "undeclared gap: ticks 3 to 5 are missing: stopped there, since no keyframe at its end can be restored"},
 		{&GameMissingError{Game: "go", Build: "1"}, `game "go" (build "1") is not here: no game is linked`},
+		{&DataMismatchError{Game: "go", Build: "1", Recorded: "d1", Present: []string{"d2", "d3"}},
+			`game "go" (build "1"): recorded with data "d1", here is "d2, d3": play it with the recorded data files`},
 		{&SimulationError{Tick: 4, HasTick: true, What: "hung", Err: why}, "tick 4: simulation hung: why"},
 		{&SimulationError{What: "hung"}, "simulation hung"},
 	} {

@@ -82,6 +82,9 @@ type Factory struct {
 	// Build is compared with the replay's Meta.Build; empty plays every
 	// build.
 	Build string
+	// Data is the hash of the game's data files, compared with the replay's
+	// Meta.Data where both are set; empty plays every data.
+	Data string
 	// New makes a game; Reset is called before anything else.
 	New func() Game
 }

@@ -19,8 +19,26 @@ type Linked interface {
 	Simulation() Simulation
 }
 
+// DataIdentity is a Linked game that tells the hash of its data files, with
+// which the recorded Metadata.Data is compared; empty means that it does not
+// know.
+type DataIdentity interface {
+	DataIdentity() string
+}
+
+// DataOf gives the hash of a game's data files; empty where it tells none.
+func DataOf(g Linked) string {
+	if d, ok := g.(DataIdentity); ok {
+		return d.DataIdentity()
+	}
+	return ""
+}
+
 // Identity gives the factory's name and build.
 func (f Factory) Identity() (name, build string) { return f.Name, f.Build }
+
+// DataIdentity gives the factory's data.
+func (f Factory) DataIdentity() string { return f.Data }
 
 // Simulation makes a Local of a new game.
 func (f Factory) Simulation() Simulation { return NewLocal(f.New()) }
@@ -28,38 +46,54 @@ func (f Factory) Simulation() Simulation { return NewLocal(f.New()) }
 // Identity gives the factory's name and build.
 func (f TurnFactory) Identity() (name, build string) { return f.Name, f.Build }
 
+// DataIdentity gives the factory's data.
+func (f TurnFactory) DataIdentity() string { return f.Data }
+
 // Simulation makes a Turns of a new game.
 func (f TurnFactory) Simulation() Simulation { return NewTurns(f.New()) }
 
 // Games are the games that there are. The same name may stand there with
-// several builds.
+// several builds, and a build with several data.
 type Games []Linked
 
-// Lookup finds the game that recorded a replay: of the recorded build or, for
-// want of one, a game that plays every build. The error is a GameMissingError
-// or a BuildMismatchError.
+// Lookup finds the game that recorded a replay: of the recorded build and data
+// or, for want of one, a game that plays every build or every data. A replay
+// without data is one of any. The error is a GameMissingError, a
+// BuildMismatchError or a DataMismatchError.
 func (g Games) Lookup(meta *format.Metadata) (Linked, error) {
-	var anyBuild Linked
-	var builds []string
+	var best Linked
+	highest := 0
+	var builds, data []string
 	for _, game := range g {
 		name, build := game.Identity()
-		switch {
+		switch own := DataOf(game); {
 		case name != meta.Game:
-		case build == meta.Build:
-			return game, nil
-		case build == "":
-			anyBuild = game
-		default:
+		case build != meta.Build && build != "":
 			builds = append(builds, build)
+		case own != meta.Data && own != "" && meta.Data != "":
+			data = append(data, own)
+		default:
+			if rank := 1 + 2*oneIf(build == meta.Build) + oneIf(own == meta.Data); rank > highest {
+				best, highest = game, rank
+			}
 		}
 	}
 	switch {
-	case anyBuild != nil:
-		return anyBuild, nil
+	case best != nil:
+		return best, nil
+	case data != nil:
+		return nil, &DataMismatchError{Game: meta.Game, Build: meta.Build, Recorded: meta.Data, Present: data}
 	case builds != nil:
 		return nil, &BuildMismatchError{Game: meta.Game, Recorded: meta.Build, Present: builds}
 	}
 	return nil, &GameMissingError{Game: meta.Game, Build: meta.Build, Present: g.Names()}
+}
+
+func oneIf(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // Names gives the names of the games, each once, in order.

@@ -202,7 +202,7 @@ func (m *meter) round(r *Measurement) error {
 
 // ticks times every tick, with its answer.
 func (m *meter) ticks(r *Measurement) error {
-	if looksAhead(m.sim) {
+	if LooksAhead(m.sim) {
 		return nil
 	}
 	n := 0

@@ -51,8 +51,10 @@ type Playback struct {
 	clock  Clock
 	states stateStore
 
-	// recorded are the file's keyframes in tick order.
+	// recorded are the file's keyframes in tick order, and behind them those
+	// of a side file.
 	recorded []recordedFrame
+	packer   sidePacker
 	// next is the tick that is played next; placed is set while the
 	// simulation is in the state before it.
 	next   format.Tick
@@ -71,6 +73,7 @@ type Playback struct {
 
 type recordedFrame struct {
 	index  int // in the file
+	side   *sideFrame
 	next   format.Tick
 	proven bool // its state has a hash that was recorded
 	bad    bool
@@ -83,10 +86,15 @@ type recordedFrame struct {
 type KeyframeError struct {
 	// NextTick is the tick that the keyframe stands before.
 	NextTick format.Tick
-	Err      error
+	// Side is set for a keyframe of a side file.
+	Side bool
+	Err  error
 }
 
 func (e *KeyframeError) Error() string {
+	if e.Side {
+		return fmt.Sprintf("the side file's keyframe before tick %d is not used: %v", e.NextTick, e.Err)
+	}
 	return fmt.Sprintf("the keyframe before tick %d is not used: %v", e.NextTick, e.Err)
 }
 
@@ -109,7 +117,7 @@ func NewPlayback(file *format.File, sim Simulation, o PlaybackOptions) *Playback
 	if o.Spacing <= 0 {
 		p.states.spacing = defaultSpacing
 	}
-	if keeper, ok := sim.(Keeper); ok && !looksAhead(sim) && o.Budget >= 0 {
+	if keeper, ok := sim.(Keeper); ok && !LooksAhead(sim) && o.Budget >= 0 {
 		p.keeper = keeper
 	}
 	for i, k := range file.Summary().Keyframes {
@@ -130,7 +138,8 @@ func (p *Playback) Rewinds() bool { return p.keeper != nil }
 // so does its hash. Desync is the one of the lowest tick.
 func (p *Playback) Report() Report { return p.report }
 
-// BadKeyframes are the recorded keyframes that were found to be unusable.
+// BadKeyframes are the keyframes, recorded or of a side file, that were found
+// to be unusable.
 func (p *Playback) BadKeyframes() []*KeyframeError { return p.bad }
 
 // Kept is the number of keyframes in memory and their bytes.
@@ -207,7 +216,7 @@ func (p *Playback) Play(ctx context.Context, next format.Tick) error {
 		if err := p.place(ctx); err != nil {
 			return err
 		}
-		if gap || looksAhead(p.sim) {
+		if gap || LooksAhead(p.sim) {
 			if err := p.Seek(ctx, to); err != nil {
 				return err
 			}
@@ -310,7 +319,7 @@ func (p *Playback) nearest(first, next format.Tick) origin {
 			best = o
 		}
 	}
-	if p.placed && (p.next == next || !looksAhead(p.sim)) {
+	if p.placed && (p.next == next || !LooksAhead(p.sim)) {
 		offer(origin{kind: fromHere, next: p.next})
 	}
 	if i := p.states.before(next); i >= 0 {
@@ -375,9 +384,9 @@ func (p *Playback) depart(from origin) error {
 // load starts the simulation from a recorded keyframe and compares its hash
 // with the one recorded for the tick before.
 func (p *Playback) load(frame *recordedFrame, start Start) error {
-	k, err := p.file.Keyframe(frame.index)
+	state, err := p.stateOf(frame)
 	if err == nil {
-		start.State = k.State
+		start.State = state
 		err = p.sim.Reset(start)
 	}
 	if err == nil && !frame.proven {
@@ -386,9 +395,28 @@ func (p *Playback) load(frame *recordedFrame, start Start) error {
 	if err == nil {
 		return nil
 	}
-	frame.bad = true
-	p.bad = append(p.bad, &KeyframeError{NextTick: frame.next, Err: err})
+	p.refuse(frame, err)
 	return errBadFrame
+}
+
+// stateOf reads a keyframe of the file or of the side file.
+func (p *Playback) stateOf(frame *recordedFrame) ([]byte, error) {
+	if frame.side != nil {
+		state, err := p.packer.unpack(p.buffer[:0], frame.side)
+		p.buffer = state
+		return state, err
+	}
+	k, err := p.file.Keyframe(frame.index)
+	if err != nil {
+		return nil, err
+	}
+	return k.State, nil
+}
+
+// refuse notes that a keyframe is not used any more.
+func (p *Playback) refuse(frame *recordedFrame, err error) {
+	frame.bad = true
+	p.bad = append(p.bad, &KeyframeError{NextTick: frame.next, Side: frame.side != nil, Err: err})
 }
 
 // prove compares the hash of the state that was just loaded, where the game
@@ -482,12 +510,11 @@ func (p *Playback) add(r *Report) {
 			continue
 		}
 		if !r.desyncedLike(f.doubt) {
-			f.bad = true
-			p.bad = append(p.bad, &KeyframeError{NextTick: f.next, Err: f.doubt})
+			p.refuse(f, f.doubt)
 		}
 		f.doubt = nil
 	}
-	p.report.merge(r)
+	p.report.Add(r)
 }
 
 // SeekStep moves into tick, to the state before its step number step, counted

@@ -62,8 +62,8 @@ func (r *Report) desyncedLike(d *DesyncError) bool {
 	})
 }
 
-// merge adds the counts of another run of the same replay.
-func (r *Report) merge(o *Report) {
+// Add adds another run of the same replay.
+func (r *Report) Add(o *Report) {
 	if o.TicksRun > 0 {
 		if r.TicksRun == 0 {
 			r.FirstTick, r.LastTick = o.FirstTick, o.LastTick

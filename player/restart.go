@@ -75,7 +75,7 @@ func (e *Engine) gap(g format.Gap, declared bool) error {
 	if g.First < e.next || g.Last < g.First {
 		return fmt.Errorf("%w: gap of ticks %d to %d, where %d was due", ErrOutOfOrder, g.First, g.Last, e.next)
 	}
-	if e.ready && !looksAhead(e.sim) {
+	if e.ready && !LooksAhead(e.sim) {
 		if err := e.flush(false); err != nil {
 			return err
 		}

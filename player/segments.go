@@ -218,7 +218,7 @@ func (w *segmentRun) work(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if looksAhead(sim) {
+	if LooksAhead(sim) {
 		return fmt.Errorf("%w: it looks ahead, so its replay cannot be cut", ErrUnable)
 	}
 	for {
@@ -318,7 +318,7 @@ func (w *segmentRun) report(gaps []*GapError) Report {
 		if d := r.report.Desync; d != nil && !d.HasLastGood {
 			d.LastGood, d.HasLastGood = sum.good, sum.hasGood
 		}
-		sum.merge(&r.report)
+		sum.Add(&r.report)
 	}
 	for _, g := range gaps {
 		if sum.TicksRun > 0 && g.Gap.First <= sum.LastTick+1 {

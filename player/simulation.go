@@ -46,8 +46,8 @@ type LookAhead interface {
 	LooksAhead() bool
 }
 
-// looksAhead reports whether s must not be flushed early.
-func looksAhead(s Simulation) bool {
+// LooksAhead reports whether s must not be flushed early.
+func LooksAhead(s Simulation) bool {
 	l, ok := s.(LookAhead)
 	return ok && l.LooksAhead()
 }

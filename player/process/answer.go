@@ -117,6 +117,11 @@ func (b *broken) parse(body []byte) error {
 	return c.done()
 }
 
+// failure is what the player knows of it.
+func (b *broken) failure() *player.SimulationError {
+	return &player.SimulationError{Tick: b.tick, HasTick: true, What: "could not go on", Err: reasonError(b.text)}
+}
+
 // flush asks for the answers that are due.
 type flush struct {
 	mode flushMode

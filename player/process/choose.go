@@ -10,6 +10,8 @@ import (
 // Offer is one game that a child offers.
 type Offer struct {
 	Name, Build string
+	// Data is the hash of its data files; empty where it does not tell.
+	Data string
 	// CanSave, CanLoad and CanDump say what Save, Load and Dump can do.
 	CanSave, CanLoad, CanDump bool
 	// LooksAhead is set for a game whose last tick is settled by the next.
@@ -27,17 +29,34 @@ func (g *gameInfo) offer() Offer {
 	}
 }
 
+func (h *hello) offers() []Offer {
+	var offers []Offer
+	for i := range h.games {
+		o := h.games[i].offer()
+		o.Data = h.dataOf(i)
+		offers = append(offers, o)
+	}
+	return offers
+}
+
 // choose finds the game of a hello that recorded a replay, by the rule for
 // linked games. A replay that names no game, as in a format that cannot, is
 // one of the only game that there is. With any, a game of another name or
-// build does as well.
-func (h *hello) choose(meta *format.Metadata, any bool) (int, error) {
+// build does as well. Build is another name for every game's build; with it,
+// a game that gives none does not play every build.
+func (h *hello) choose(meta *format.Metadata, build string, any bool) (int, error) {
 	if meta.Game == "" && len(h.games) == 1 {
 		return 0, nil
 	}
 	var games player.Games
 	for i := range h.games {
-		games = append(games, candidate{&h.games[i], i})
+		g := &h.games[i]
+		if g.build != "" || build == "" {
+			games = append(games, candidate{g, i, g.build, h.dataOf(i)})
+		}
+		if build != "" {
+			games = append(games, candidate{g, i, build, h.dataOf(i)})
+		}
 	}
 	found, err := games.Lookup(meta)
 	switch {
@@ -63,9 +82,13 @@ func (h *hello) nearest(name string) int {
 type candidate struct {
 	*gameInfo
 	position int
+	as       string // its build
+	data     string
 }
 
-func (c candidate) Identity() (name, build string) { return c.name, c.build }
+func (c candidate) Identity() (name, build string) { return c.name, c.as }
+
+func (c candidate) DataIdentity() string { return c.data }
 
 // Simulation is nil: the child plays the game, and a candidate is only looked
 // up.

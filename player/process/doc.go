@@ -22,7 +22,8 @@
 //
 //	split.go                    the command line
 //	child.go group_*.go         the process; tail.go is its last words
-//	listen*.go greet.go         the socket and the first message
+//	listen*.go leftover.go      the socket, and those of killed processes
+//	greet.go                    the first message
 //	wire.go frame.go            numbers, texts and the frame of a message
 //	messages.go                 the messages' types and limits
 //	hello.go reset.go tick.go value.go answer.go state.go   their bodies
@@ -30,6 +31,7 @@
 //	batch.go request.go         in batches, and what is asked between them
 //	link.go expect.go           and what comes back, conclude.go at the end
 //	serve.go served.go          the child's side
+//	dialogue.go handler.go      both sides without a socket (player/wasm)
 //
 // The child's standard output and error are not part of the protocol: both
 // are passed on, and the last lines are kept for errors.

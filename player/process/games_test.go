@@ -117,3 +117,47 @@ func TestTower(t *testing.T) {
 	}
 	sameRun(t, child, player.NewTurns(tower.New()), start, s.ticks, nil)
 }
+
+// TestLastStopsTheChildThere: the child is in the state after the last tick
+// that was asked for, not behind what it was sent ahead.
+func TestLastStopsTheChildThere(t *testing.T) {
+	child := open(t, quick("skirmish"))
+	start, ticks := skirmishMatch(t, 400)
+	local := player.NewLocal(new(skirmish.Game))
+	for _, last := range []format.Tick{0, 1, 137, 399} {
+		for _, sim := range []player.Simulation{child, local} {
+			report, err := player.Run(context.Background(), sim, &records{ticks}, player.EngineOptions{Start: start, Last: &last})
+			if err != nil || report.LastTick != last || !report.Complete {
+				t.Fatalf("up to %d: %+v, %v", last, report, err)
+			}
+		}
+		dump, err := child.Dump()
+		if want := local.Game().(player.Dumper).Dump(); err != nil || !slices.Equal(dump, want) {
+			t.Errorf("up to %d: %d fields, %v; want %d", last, len(dump), err, len(want))
+		}
+	}
+}
+
+// TestTraceWithoutHashes: a replay that declares no hashes can be traced, with
+// a game that makes none then.
+func TestTraceWithoutHashes(t *testing.T) {
+	start, ticks := skirmishMatch(t, 50)
+	start.Meta.HashBytes, start.Meta.HashParts = 0, nil
+	for i := range ticks {
+		ticks[i].Hash = nil
+	}
+	for name, sim := range map[string]player.Simulation{"child": open(t, quick("skirmish")), "local": player.NewLocal(new(skirmish.Game))} {
+		traced := 0
+		trace := func(_ format.Tick, hash []byte) error {
+			if len(hash) != 0 {
+				t.Errorf("%s: a hash of %d bytes", name, len(hash))
+			}
+			traced++
+			return nil
+		}
+		_, err := player.Run(context.Background(), sim, &records{ticks}, player.EngineOptions{Start: start, Trace: trace})
+		if !errors.Is(err, player.ErrNothingCompared) || traced != 50 {
+			t.Errorf("%s: %d ticks traced, %v", name, traced, err)
+		}
+	}
+}

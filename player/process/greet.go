@@ -149,7 +149,7 @@ func (g *greeter) await(ctx context.Context, c *child, most time.Duration) (*gue
 	for {
 		select {
 		case visitor := <-g.found:
-			if err := visitor.hello.check(); err != nil {
+			if err := visitor.hello.check(Version); err != nil {
 				_ = visitor.conn.Close()
 				return nil, fmt.Errorf("%w: %w", errBadHello, err)
 			}

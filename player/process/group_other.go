@@ -16,3 +16,6 @@ func killGroup(p *os.Process) {
 	// It may be gone already.
 	_ = p.Kill()
 }
+
+// isRunning says yes: here no socket has a folder.
+func isRunning(int) bool { return true }

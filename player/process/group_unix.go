@@ -20,3 +20,7 @@ func killGroup(p *os.Process) {
 	// The group may be gone already.
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)
 }
+
+// isRunning reports whether there is a process of this number, or one that
+// this process may not ask.
+func isRunning(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) != syscall.ESRCH }

@@ -15,6 +15,9 @@ type hello struct {
 	// program is for people: the engine and its version.
 	program string
 	games   []gameInfo
+	// data is, for each game, the hash of its data files. It does not travel
+	// in the hello: see identity.
+	data []string
 }
 
 // gameInfo is one game that a simulation offers.
@@ -81,15 +84,52 @@ func (c *cursor) game() gameInfo {
 	return g
 }
 
-// check refuses a hello that leaves nothing to talk about.
-func (h *hello) check() error {
+// check refuses a hello that leaves nothing to talk about, up to a version of
+// the protocol.
+func (h *hello) check(most uint16) error {
 	switch {
-	case h.lowest > Version || h.highest < Version:
-		return fmt.Errorf("it speaks versions %d to %d of the protocol, and version %d is needed", h.lowest, h.highest, Version)
+	case h.lowest > most || h.highest < LowestVersion || h.highest < h.lowest:
+		return fmt.Errorf("it speaks versions %d to %d of the protocol, and the host %d to %d", h.lowest, h.highest, LowestVersion, most)
 	case len(h.games) == 0:
 		return errors.New("it offers no game")
 	}
 	return nil
+}
+
+// version is the highest that both sides speak.
+func (h *hello) version() uint16 { return min(h.highest, Version) }
+
+// dataOf is the hash of a game's data files; empty where it is not known.
+func (h *hello) dataOf(game int) string {
+	if game < len(h.data) {
+		return h.data[game]
+	}
+	return ""
+}
+
+// identity is what a simulation of version 2 adds to its hello.
+type identity struct {
+	// data is the hash of the data files of each game, in the order of the
+	// hello; empty where it is not known.
+	data []string
+}
+
+const leastText = 4
+
+func (i *identity) append(dst []byte) []byte {
+	start := len(dst)
+	dst = beginFrame(dst, typeIdentity)
+	dst = appendCount(dst, len(i.data))
+	for _, text := range i.data {
+		dst = appendText(dst, text)
+	}
+	return endFrame(dst, start)
+}
+
+func (i *identity) parse(body []byte) error {
+	c := cursor{body: body}
+	i.data = list(&c, "games", leastText, func(c *cursor) string { return c.text("a game's data") })
+	return c.done()
 }
 
 // welcome is the host's answer to a hello.

@@ -30,8 +30,8 @@ type link struct {
 	batches  []batch
 	sizer    sizer
 	answers  []answer
-	// awaiting is the answer that a reset, load, save or dump will have, 0
-	// while none is under way; reply is what came.
+	// awaiting is the answer that a reset, load, save, dump or identify will
+	// have, 0 while none is under way; reply is what came.
 	awaiting messageType
 	reply    *reply
 	// dropping is set where answers mean nothing until the next reset.
@@ -47,12 +47,13 @@ type link struct {
 	err   error
 }
 
-// reply is the answer to a reset, load, save or dump.
+// reply is the answer to a reset, load, save, dump or identify.
 type reply struct {
 	kind    messageType
 	refused refused
 	state   []byte
 	fields  []player.Field
+	data    []string
 }
 
 func newLink(conn net.Conn, c *child) *link {
@@ -144,7 +145,7 @@ func (l *link) handle(t messageType, body []byte) error {
 		return l.takeBroken(body)
 	case typeFlushed:
 		return l.takeFlushed(body)
-	case typeReady, typeRefused, typeSaved, typeFields:
+	case typeReady, typeRefused, typeSaved, typeFields, typeIdentity:
 		return l.takeReply(t, body)
 	}
 	return errOutOfPlace
@@ -197,8 +198,7 @@ func (l *link) takeBroken(body []byte) error {
 	if l.dropping {
 		return nil
 	}
-	err := &player.SimulationError{Tick: b.tick, HasTick: true, What: "could not go on", Err: reasonError(b.text)}
-	l.stopTicks(answer{tick: b.tick, broken: err})
+	l.stopTicks(answer{tick: b.tick, broken: b.failure()})
 	return nil
 }
 
@@ -263,6 +263,10 @@ func parseReply(t messageType, body []byte) (*reply, error) {
 		var f fields
 		err = f.parse(body)
 		r.fields = f.list
+	case typeIdentity:
+		var i identity
+		err = i.parse(body)
+		r.data = i.data
 	default:
 		err = parseEmpty(body)
 	}

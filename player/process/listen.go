@@ -42,12 +42,16 @@ func openDoor(tcp bool) (*door, error) {
 	return &door{Listener: listener, address: tcpPrefix + listener.Addr().String(), token: rand.Text()}, nil
 }
 
+// socketName is the name of a socket in its folder.
+const socketName = "socket"
+
 func openUnix() (*door, error) {
-	folder, err := os.MkdirTemp("", "reprise-sim-") // mode 0700
+	sweepOnce()
+	folder, err := os.MkdirTemp("", folderPattern(os.Getpid())) // mode 0700
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, "socket")
+	path := filepath.Join(folder, socketName)
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		_ = os.RemoveAll(folder)

@@ -2,8 +2,16 @@ package process
 
 import "fmt"
 
-// Version is the version of the protocol that this package speaks.
-const Version = 1
+// The versions of the protocol that this package speaks. They must not change,
+// only grow.
+const (
+	// LowestVersion is the first one.
+	LowestVersion = 1
+	// Version is the highest; it added identify and identity.
+	Version = 2
+	// messageVersion is the one of simulations without a socket.
+	messageVersion = 1
+)
 
 // messageType says what a message is.
 type messageType uint8
@@ -20,6 +28,8 @@ const (
 	typeFlushed messageType = 7
 	typeSaved   messageType = 8
 	typeFields  messageType = 9
+	// typeIdentity is of version 2.
+	typeIdentity messageType = 10
 
 	// From the host to the simulation.
 	typeWelcome messageType = 101
@@ -30,6 +40,8 @@ const (
 	typeLoad    messageType = 106
 	typeDump    messageType = 107
 	typeBye     messageType = 108
+	// typeIdentify is of version 2.
+	typeIdentify messageType = 109
 )
 
 // Limits of a message's length, its type byte included.
@@ -53,23 +65,25 @@ type messageInfo struct {
 }
 
 var messages = map[messageType]messageInfo{
-	typeHello:   {"hello", mostAnswerLength},
-	typeReady:   {"ready", mostAnswerLength},
-	typeRefused: {"refused", mostAnswerLength},
-	typeDone:    {"done", mostAnswerLength},
-	typeFailed:  {"failed", mostAnswerLength},
-	typeBroken:  {"broken", mostAnswerLength},
-	typeFlushed: {"flushed", mostAnswerLength},
-	typeSaved:   {"saved", mostStateLength},
-	typeFields:  {"fields", mostFieldsLength},
-	typeWelcome: {"welcome", mostLength},
-	typeReset:   {"reset", mostStateLength},
-	typeTick:    {"tick", mostLength},
-	typeFlush:   {"flush", mostLength},
-	typeSave:    {"save", mostLength},
-	typeLoad:    {"load", mostStateLength},
-	typeDump:    {"dump", mostLength},
-	typeBye:     {"bye", mostLength},
+	typeHello:    {"hello", mostAnswerLength},
+	typeReady:    {"ready", mostAnswerLength},
+	typeRefused:  {"refused", mostAnswerLength},
+	typeDone:     {"done", mostAnswerLength},
+	typeFailed:   {"failed", mostAnswerLength},
+	typeBroken:   {"broken", mostAnswerLength},
+	typeFlushed:  {"flushed", mostAnswerLength},
+	typeSaved:    {"saved", mostStateLength},
+	typeFields:   {"fields", mostFieldsLength},
+	typeIdentity: {"identity", mostAnswerLength},
+	typeWelcome:  {"welcome", mostLength},
+	typeReset:    {"reset", mostStateLength},
+	typeTick:     {"tick", mostLength},
+	typeFlush:    {"flush", mostLength},
+	typeSave:     {"save", mostLength},
+	typeLoad:     {"load", mostStateLength},
+	typeDump:     {"dump", mostLength},
+	typeBye:      {"bye", mostLength},
+	typeIdentify: {"identify", mostLength},
 }
 
 // String gives the message's name.

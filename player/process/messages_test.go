@@ -63,6 +63,8 @@ func newMessage(t messageType) message {
 		return new(flush)
 	case typeLoad:
 		return new(load)
+	case typeIdentity:
+		return new(identity)
 	}
 	return &empty{t}
 }
@@ -81,8 +83,9 @@ func samples(t testing.TB) [][]byte {
 		(&reset{game: 2, start: fullStart()}).append(nil),
 		(&flush{mode: flushFinal}).append(nil),
 		(&load{next: 5, state: []byte("state")}).append(nil),
+		(&identity{data: []string{"d1", ""}}).append(nil),
 	}
-	for _, e := range []messageType{typeReady, typeFlushed, typeSave, typeDump, typeBye} {
+	for _, e := range []messageType{typeReady, typeFlushed, typeSave, typeDump, typeBye, typeIdentify} {
 		list = append(list, appendEmpty(nil, e))
 	}
 	var w tickWriter

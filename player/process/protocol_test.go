@@ -34,15 +34,16 @@ func examples(t *testing.T) map[string][]byte {
 	}}
 	hash, _ := hex.DecodeString("0123456789abcdef")
 	return map[string][]byte{
-		"hello":   h.append(nil),
-		"welcome": (&welcome{version: 1}).append(nil),
-		"reset":   r.append(nil),
-		"ready":   appendEmpty(nil, typeReady),
-		"tick":    tick,
-		"done":    (&done{hash: hash}).append(nil),
-		"failed":  (&failed{tick: 5, at: 5, step: 1, code: 3, text: "no unit 9"}).append(nil),
-		"flush":   (&flush{}).append(nil),
-		"flushed": appendEmpty(nil, typeFlushed),
+		"hello":    h.append(nil),
+		"welcome":  (&welcome{version: 1}).append(nil),
+		"reset":    r.append(nil),
+		"ready":    appendEmpty(nil, typeReady),
+		"tick":     tick,
+		"done":     (&done{hash: hash}).append(nil),
+		"failed":   (&failed{tick: 5, at: 5, step: 1, code: 3, text: "no unit 9"}).append(nil),
+		"flush":    (&flush{}).append(nil),
+		"flushed":  appendEmpty(nil, typeFlushed),
+		"identity": (&identity{data: []string{"5f1c"}}).append(nil),
 	}
 }
 

@@ -62,6 +62,8 @@ type server struct {
 	// game plays the present replay; nil before the first.
 	game *served
 	tick tickMessage
+	// version is the protocol's, once both sides have agreed on it.
+	version uint16
 	// halted is set where ticks mean nothing before the next reset.
 	halted bool
 	// out holds answers; the oldest is there since held.
@@ -91,6 +93,9 @@ func (s *server) run(token string) error {
 		case errors.Is(err, io.EOF) || t == typeBye:
 			return nil
 		case err == nil:
+			if len(s.out) == 0 {
+				s.held = time.Now()
+			}
 			err = s.handle(t, body)
 		}
 		if err != nil {
@@ -101,10 +106,7 @@ func (s *server) run(token string) error {
 
 // greet says hello and waits for the welcome.
 func (s *server) greet(token string) error {
-	h := hello{lowest: Version, highest: Version, token: token, program: filepath.Base(os.Args[0])}
-	for _, g := range s.games {
-		h.games = append(h.games, g.info)
-	}
+	h := s.hello(token, filepath.Base(os.Args[0]), Version)
 	if _, err := s.conn.Write(h.append(nil)); err != nil {
 		return err
 	}
@@ -118,10 +120,19 @@ func (s *server) greet(token string) error {
 		return badMessage(t, errOutOfPlace)
 	case err != nil:
 		return badMessage(t, err)
-	case w.version != Version:
-		return fmt.Errorf("the host speaks version %d of the protocol, not %d", w.version, Version)
+	case w.version < LowestVersion || w.version > Version:
+		return fmt.Errorf("the host speaks version %d of the protocol, not one of %d to %d", w.version, LowestVersion, Version)
 	}
+	s.version = w.version
 	return nil
+}
+
+func (s *server) hello(token, program string, highest uint16) hello {
+	h := hello{lowest: LowestVersion, highest: highest, token: token, program: program}
+	for _, g := range s.games {
+		h.games = append(h.games, g.info)
+	}
+	return h
 }
 
 // sendIf sends the answers where now says so, or where they are many or old.
@@ -148,9 +159,6 @@ func (s *server) complain(err error) error {
 
 // handle answers one message.
 func (s *server) handle(t messageType, body []byte) error {
-	if len(s.out) == 0 {
-		s.held = time.Now()
-	}
 	var err error
 	switch t {
 	case typeTick:
@@ -165,6 +173,8 @@ func (s *server) handle(t messageType, body []byte) error {
 		err = s.load(body)
 	case typeDump:
 		err = s.dump(body)
+	case typeIdentify:
+		err = s.identify(body)
 	default:
 		err = errOutOfPlace
 	}
@@ -264,6 +274,22 @@ func (s *server) settle(err error) {
 
 // errRefused is the reason where a request makes no sense now.
 var errRefused = errors.New("there is no such state: reset first")
+
+// identify tells the data of every game.
+func (s *server) identify(body []byte) error {
+	if s.version < Version {
+		return errOutOfPlace
+	}
+	if err := parseEmpty(body); err != nil {
+		return err
+	}
+	var i identity
+	for _, g := range s.games {
+		i.data = append(i.data, g.data)
+	}
+	s.out = i.append(s.out)
+	return nil
+}
 
 func (s *server) save(body []byte) error {
 	if err := parseEmpty(body); err != nil {

@@ -7,6 +7,7 @@ import (
 // served is one game of a child.
 type served struct {
 	info gameInfo
+	data string
 	sim  player.Simulation
 	// saver and dumper are nil where the game is none.
 	saver  player.Saver
@@ -14,7 +15,7 @@ type served struct {
 }
 
 func newServed(g player.Linked) *served {
-	s := &served{sim: g.Simulation()}
+	s := &served{sim: g.Simulation(), data: player.DataOf(g)}
 	s.info.name, s.info.build = g.Identity()
 	game := gameOf(s.sim)
 	s.saver, _ = game.(player.Saver)

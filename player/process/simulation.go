@@ -27,7 +27,7 @@ type Options struct {
 	CloseTimeout time.Duration
 	// Fresh starts a new child for every replay.
 	Fresh bool
-	// AnyGame plays replays of other games and builds than the child's;
+	// AnyGame plays replays of other games, builds and data than the child's;
 	// where they do differ, that shows as desync.
 	AnyGame bool
 	// TCP uses a port of this machine also where there are unix sockets.
@@ -128,9 +128,27 @@ func (s *Simulation) start() error {
 		return s.notGreeted(child, err)
 	}
 	s.link, s.hello, s.used = newLink(visitor.conn, child), visitor.hello, false
-	s.link.write((&welcome{version: Version}).append(nil))
+	s.link.write((&welcome{version: s.hello.version()}).append(nil))
 	link := s.link
 	s.unhook = context.AfterFunc(s.ctx, func() { link.end(context.Cause(s.ctx)) })
+	if s.hello.version() < Version {
+		return nil
+	}
+	return s.identify()
+}
+
+// identify asks a new child for the data of its games; one that does not tell
+// is ended.
+func (s *Simulation) identify() error {
+	r, err := s.request(appendEmpty(nil, typeIdentify), typeIdentify, typeIdentity)
+	if err == nil && len(r.data) != len(s.hello.games) {
+		bad := fmt.Errorf("%w: the data of %d games, of %d", errBad, len(r.data), len(s.hello.games))
+		err = &player.SimulationError{What: "answered badly", Err: badMessage(typeIdentity, bad)}
+	}
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	s.hello.data = r.data
 	return nil
 }
 
@@ -154,20 +172,14 @@ func (s *Simulation) notGreeted(c *child, err error) error {
 func (s *Simulation) Program() string { return printable(s.hello.program) }
 
 // Offers gives the games that the child offers.
-func (s *Simulation) Offers() []Offer {
-	var offers []Offer
-	for i := range s.hello.games {
-		offers = append(offers, s.hello.games[i].offer())
-	}
-	return offers
-}
+func (s *Simulation) Offers() []Offer { return s.hello.offers() }
 
 // LooksAhead reports whether the game of the present replay does.
 func (s *Simulation) LooksAhead() bool { return s.game != nil && s.game.abilities.has(looksFar) }
 
 // Reset starts a replay, in a new child where the present one failed or is
-// not fresh. The error is a player.GameMissingError or BuildMismatchError
-// where the child does not offer the recorded game, matches player.ErrStart
+// not fresh. The error is a player.GameMissingError, BuildMismatchError or
+// DataMismatchError where the child does not offer the recorded game, matches player.ErrStart
 // where the game refuses the replay, and is as that of New otherwise.
 func (s *Simulation) Reset(start player.Start) error {
 	s.out, s.batch, s.answers, s.handed = s.out[:0], s.batch[:0], s.answers[:0], 0
@@ -179,7 +191,7 @@ func (s *Simulation) reset(start player.Start) error {
 	if err := s.renew(); err != nil {
 		return err
 	}
-	position, err := s.hello.choose(start.Meta, s.o.AnyGame)
+	position, err := s.hello.choose(start.Meta, "", s.o.AnyGame)
 	if err != nil {
 		return err
 	}

@@ -22,20 +22,22 @@ type Bug struct {
 func ParseBug(text string) (Bug, error) {
 	field, at, ok := strings.Cut(text, "@")
 	tick, err := strconv.ParseUint(at, 10, 64)
-	if !ok || err != nil || bugs[field] == nil {
+	if !ok || err != nil || field != "gold" && field != "hp" {
 		return Bug{}, fmt.Errorf("%q is no bug: use gold@TICK or hp@TICK", text)
 	}
 	return Bug{Field: field, Tick: format.Tick(tick)}, nil
 }
 
-// bugs change one field.
-var bugs = map[string]func(g *Game){
-	"gold": func(g *Game) { g.sides[0].gold++ },
-	"hp": func(g *Game) {
+// plant changes the field.
+func (g *Game) plant(field string) {
+	switch field {
+	case "gold":
+		g.sides[0].gold++
+	case "hp":
 		if len(g.units) > 0 {
 			g.units[0].hp++
 		}
-	},
+	}
 }
 
 // Factory offers a build of the game with the bug in it.
@@ -55,7 +57,7 @@ type buggy struct {
 func (g *buggy) EndTick(tick format.Tick) error {
 	err := g.Game.EndTick(tick)
 	if err == nil && tick >= g.bug.Tick {
-		bugs[g.bug.Field](&g.Game)
+		g.plant(g.bug.Field)
 	}
 	return err
 }

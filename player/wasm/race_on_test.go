@@ -1,0 +1,6 @@
+//go:build race
+
+package wasm
+
+// underRace is set where the race detector watches.
+const underRace = true

@@ -30,7 +30,11 @@ func (r *Recorder) checkpointLoop() {
 		case <-r.stop:
 			return
 		}
-		if r.makeCheckpoint() == nil {
+		needed := r.journal.settledAt()
+		if r.awaitFiles(); r.stopped() {
+			return
+		}
+		if r.makeCheckpointAt(needed) == nil {
 			continue
 		}
 		if !r.sleep(checkpointRetry) {
@@ -40,12 +44,25 @@ func (r *Recorder) checkpointLoop() {
 	}
 }
 
+// awaitFiles gives the files time to be written in their turn: a checkpoint
+// that writes thousands at once holds up all else. It does not wait where the
+// journal has no time, or the disk is in trouble.
+func (r *Recorder) awaitFiles() {
+	for end := time.Now().Add(r.cfg.FileInterval); time.Now().Before(end); {
+		if _, short := r.journal.sinceCheckpoint(); short || r.troubles.any() || !r.sleep(r.cfg.FileInterval/fileParts) {
+			return
+		}
+	}
+}
+
 // makeCheckpoint makes durable in the session files and the ledger what the
 // journal holds, and only then frees its segments.
-func (r *Recorder) makeCheckpoint() error {
+func (r *Recorder) makeCheckpoint() error { return r.makeCheckpointAt(r.journal.settledAt()) }
+
+// makeCheckpointAt is makeCheckpoint for the records before needed.
+func (r *Recorder) makeCheckpointAt(needed uint64) error {
 	start := time.Now()
-	needed := r.journal.settledAt()
-	err := r.writeAll()
+	err := r.writeAll(needed)
 	r.troubles.report(troubleFiles, err)
 	if err != nil {
 		return err
@@ -70,9 +87,9 @@ func (r *Recorder) freeJournal(needed uint64) error {
 	return r.journal.release(needed)
 }
 
-// writeAll writes every file that lacks durable bytes, and returns one of
-// the errors.
-func (r *Recorder) writeAll() error {
+// writeAll writes every file that lacks records before needed, and returns one
+// of the errors.
+func (r *Recorder) writeAll(needed uint64) error {
 	work := make(chan *recording)
 	errs := make(chan error, r.cfg.FileWriters)
 	var wg sync.WaitGroup
@@ -88,7 +105,9 @@ func (r *Recorder) writeAll() error {
 		})
 	}
 	for _, s := range r.all() {
-		work <- s
+		if s.lags(needed) {
+			work <- s
+		}
 	}
 	close(work)
 	wg.Wait()

@@ -29,6 +29,10 @@ type Config struct {
 	// Segments is the number of segments that are written full of zeros
 	// before the first session, at least 2. Default 4.
 	Segments int
+	// ChunkBytes is a chunk that must find room in the journal: where Segments
+	// take only smaller ones, more of them are made, unless the disk is too
+	// small for that. Default: no such demand.
+	ChunkBytes int64
 	// MaxSegments is how far the journal may grow while session files
 	// cannot be written. Then nothing more is acknowledged. Default 16.
 	MaxSegments int
@@ -71,6 +75,14 @@ type Config struct {
 	// that run go on. Default: the size of a journal segment; negative means
 	// no such check.
 	MinFreeBytes int64
+
+	// Sign, if set, signs each session at its end, sealed or unfinished. It is
+	// called by several goroutines. While it fails the end is tried again.
+	Sign func(format.Statement) (format.Signature, error)
+
+	// SessionBytes and SessionRate bound what one session may bring; see
+	// Limits. Default: no bound.
+	SessionBytes, SessionRate int64
 
 	// Log takes what an operator should know. Default: nothing is logged.
 	Log *slog.Logger
@@ -128,7 +140,8 @@ func (c Config) validateSigns() error {
 		{"CheckpointBytes", c.CheckpointBytes}, {"CheckpointInterval", int64(c.CheckpointInterval)},
 		{"FileInterval", int64(c.FileInterval)}, {"TailBytes", c.TailBytes}, {"FileWriters", int64(c.FileWriters)},
 		{"ResumeTimeout", int64(c.ResumeTimeout)}, {"SessionWindow", c.SessionWindow}, {"MaxSessions", int64(c.MaxSessions)},
-		{"MaxPendingBytes", c.MaxPendingBytes},
+		{"MaxPendingBytes", c.MaxPendingBytes}, {"ChunkBytes", c.ChunkBytes},
+		{"SessionBytes", c.SessionBytes}, {"SessionRate", c.SessionRate},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("field %s is %d: use a positive number, or 0 for the default", f.name, f.value)
@@ -162,10 +175,19 @@ func (c Config) withDefaults() Config {
 func (c Config) withDisk(free int64) Config {
 	if c.SegmentBytes == 0 {
 		c.SegmentBytes = min(defaultSegmentBytes, max(minDefaultSegmentBytes, free/64)) / pageSize * pageSize
+		if large := c.forChunk(); large <= free/8/int64(c.Segments) {
+			c.SegmentBytes = max(c.SegmentBytes, large)
+		}
 	}
 	or(&c.CheckpointBytes, c.SegmentBytes*int64(c.Segments)/2)
 	or(&c.MinFreeBytes, c.SegmentBytes)
 	return c
+}
+
+// forChunk is how large segments must be for ChunkBytes.
+func (c *Config) forChunk() int64 {
+	// What chunkLimit makes of batchLimit, the other way round.
+	return roundUp(8*c.ChunkBytes/int64(c.Segments-1)+8) + pageSize
 }
 
 func or[T comparable](field *T, value T) {
@@ -174,7 +196,3 @@ func or[T comparable](field *T, value T) {
 		*field = value
 	}
 }
-
-// heldLimit is the most bytes of one session in memory while its file
-// cannot be written: beyond it only this session is refused.
-func (c Config) heldLimit() int64 { return 4*c.SessionWindow + format.MaxBody }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"reprise/format"
+	"reprise/recorder/disktest"
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 // promised them.
 type world struct {
 	rng       *rand.Rand
-	disk      *memFS
+	disk      *disktest.Disk
 	r         *Recorder
 	producers []*producer // all that ever were
 	running   []*producer
@@ -66,8 +67,8 @@ type promises struct {
 
 func newWorld(seed uint64, each bool) *world {
 	rng := rand.New(rand.NewPCG(seed, seed^0xabcdef))
-	w := &world{rng: rng, disk: newMemFS(rand.New(rand.NewPCG(seed, 77))), log: slog.New(slog.DiscardHandler)}
-	w.disk.each = each
+	w := &world{rng: rng, disk: disktest.New(rand.New(rand.NewPCG(seed, 77))), log: slog.New(slog.DiscardHandler)}
+	w.disk.SetEach(each)
 	if testing.Verbose() && os.Getenv("CRASH_LOG") != "" {
 		w.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -95,9 +96,7 @@ func (w *world) abandon() {
 }
 
 func (w *world) crashed() bool {
-	w.disk.mu.Lock()
-	defer w.disk.mu.Unlock()
-	return w.disk.crashed
+	return w.disk.Off()
 }
 
 // fail notes the first broken promise.
@@ -293,17 +292,17 @@ func (w *world) story(steps int) {
 
 // survive brings the disk back after a crash, which may be followed by
 // others during the recovery.
-func (w *world) survive(how survival, again bool) {
+func (w *world) survive(how disktest.Survival, again bool) {
 	for try := 0; ; try++ {
 		w.abandon()
-		w.disk = w.disk.crash(w.rng, how)
+		w.disk = w.disk.Crash(how)
 		if again && try < 2 {
 			at := 1 + w.rng.IntN(25)
-			w.disk.setFault(func(op int, _ opKind, _ string) fault { return fault{crash: op == at} })
+			w.disk.SetFault(func(op int, _ disktest.Op, _ string) disktest.Fault { return disktest.Fault{Crash: op == at} })
 		}
 		ok := w.open()
 		if ok && !w.crashed() {
-			w.disk.setFault(nil)
+			w.disk.SetFault(nil)
 			w.checkSizes()
 			return
 		}
@@ -321,7 +320,7 @@ func (w *world) checkSizes() {
 		s.mu.Lock()
 		size, name, known := s.written, w.r.path(s), !s.misplaced && s.state == StateDetached
 		s.mu.Unlock()
-		if b, ok := w.disk.bytes(name); ok && known && int64(len(b)) > size {
+		if b, ok := w.disk.Bytes(name); ok && known && int64(len(b)) > size {
 			w.fail("%s has %d bytes, the recorder knows of %d", name, len(b), size)
 		}
 	}
@@ -376,11 +375,11 @@ func (w *world) checkFiles() {
 		if had.sealed == nil || w.err != nil {
 			continue
 		}
-		if found := w.disk.find("room-" + p.id + "-"); len(found) != 1 || found[0] != path.Join(dataDir, had.sealed.File) {
+		if found := w.disk.Find("room-" + p.id + "-"); len(found) != 1 || found[0] != path.Join(dataDir, had.sealed.File) {
 			w.fail("%s: sealed as %s, there are %v", p.id, had.sealed.File, found)
 			return
 		}
-		b, _ := w.disk.bytes(path.Join(dataDir, had.sealed.File))
+		b, _ := w.disk.Bytes(path.Join(dataDir, had.sealed.File))
 		if int64(len(b)) != had.sealed.Bytes || had.sealed.NextTick < had.durable {
 			w.fail("%s: sealed as %+v with %d bytes, promised was tick %d", p.id, had.sealed, len(b), had.durable)
 		}
@@ -407,7 +406,7 @@ func (w *world) end() {
 		w.fail("closing: %v", err)
 		return
 	}
-	w.disk = w.disk.crash(w.rng, surviveNothing)
+	w.disk = w.disk.Crash(disktest.SurviveNothing)
 	if !w.open() {
 		w.fail("does not open after a clean stop: %v", w.openErr)
 		return
@@ -447,11 +446,11 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	for round := range *crashRounds {
 		seed := first + uint64(round)
 		for k := 1; !t.Failed(); k++ {
-			how := survival((k + int(seed)) % 3)
+			how := disktest.Survival((k + int(seed)) % 3)
 			var done bool
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(seed, k%2 == 0)
-				w.disk.setFault(func(op int, _ opKind, _ string) fault { return fault{crash: op == k} })
+				w.disk.SetFault(func(op int, _ disktest.Op, _ string) disktest.Fault { return disktest.Fault{Crash: op == k} })
 				w.story(storySteps)
 				done = !w.crashed()
 				w.survive(how, k%4 < 2)
@@ -482,21 +481,21 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			var done bool
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(seed, k%4 < 2)
-				w.disk.setFault(func(op int, _ opKind, _ string) fault {
+				w.disk.SetFault(func(op int, _ disktest.Op, _ string) disktest.Fault {
 					if op >= k && op < k+length {
-						return fault{err: errno}
+						return disktest.Fault{Err: errno}
 					}
-					return fault{}
+					return disktest.Fault{}
 				})
 				w.story(storySteps)
-				for w.r == nil && w.disk.operations() < k+length { // the fault was in Open
+				for w.r == nil && w.disk.Operations() < k+length { // the fault was in Open
 					w.story(storySteps)
 				}
 				if w.r == nil {
 					w.story(storySteps)
 				}
-				done = w.disk.operations() < k
-				w.survive(surviveNothing, false)
+				done = w.disk.Operations() < k
+				w.survive(disktest.SurviveNothing, false)
 				if w.err == nil {
 					w.check()
 				}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"reprise/format"
+	"reprise/recorder/disktest"
 )
 
 // sender plays a game server at 60 ticks a second in chunks of a tenth of a
@@ -113,7 +113,7 @@ func startSenders(t *testing.T, r *Recorder, n int) []*sender {
 }
 
 // finishSenders seals all sessions and reads their files.
-func finishSenders(t *testing.T, r *Recorder, disk *memFS, senders []*sender) {
+func finishSenders(t *testing.T, r *Recorder, disk *disktest.Disk, senders []*sender) {
 	t.Helper()
 	for _, p := range senders {
 		waitDurable(t, p.in, p.seq)
@@ -127,13 +127,11 @@ func finishSenders(t *testing.T, r *Recorder, disk *memFS, senders []*sender) {
 // TestFullDisk fills the disk in mid-session and makes room again later.
 func TestFullDisk(t *testing.T) {
 	for _, each := range []bool{false, true} {
-		inBubble(t, func(c *Config) { c.SessionWindow = 4 << 10 }, func(t *testing.T, r *Recorder, disk *memFS) {
-			disk.each = each
+		inBubble(t, func(c *Config) { c.SessionWindow = 4 << 10 }, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+			disk.SetEach(each)
 			senders := startSenders(t, r, 3)
 			play(t, senders, 50)
-			disk.mu.Lock()
-			disk.limit = disk.used() + 20_000
-			disk.mu.Unlock()
+			disk.SetFree(20_000)
 			for tries := 0; senders[0].toldAfter == 0 && senders[0].in.get().stalled == nil; tries++ {
 				play(t, senders, 10)
 				if tries == 1000 {
@@ -144,15 +142,13 @@ func TestFullDisk(t *testing.T) {
 			if len(r.Stats().Troubles) == 0 {
 				t.Error("no trouble is reported")
 			}
-			for _, name := range disk.find("room-") {
-				b, _ := disk.bytes(name)
+			for _, name := range disk.Find("room-") {
+				b, _ := disk.Bytes(name)
 				if f, err := checkFile(b); err != nil {
 					t.Fatalf("on the full disk %s: %v, summary %+v", name, err, f)
 				}
 			}
-			disk.mu.Lock()
-			disk.limit += 4 << 20
-			disk.mu.Unlock()
+			disk.Grow(4 << 20)
 			play(t, senders, 200)
 			for _, p := range senders {
 				if p.longest < 5*time.Second || p.toldAfter > time.Second {
@@ -178,26 +174,22 @@ func lastDropped(p *sender) (last format.Tick) {
 // TestSyncFailsOnce: the batch of a failed sync is written to another
 // segment before it is acknowledged.
 func TestSyncFailsOnce(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
 		failed := ""
-		disk.mu.Lock()
-		disk.journal = nil
-		disk.mu.Unlock()
-		disk.setFault(func(_ int, kind opKind, name string) fault {
-			if kind == opSync && failed == "" {
+		before := disk.Operations()
+		disk.SetFault(func(_ int, kind disktest.Op, name string) disktest.Fault {
+			if kind == disktest.OpSync && failed == "" {
 				failed = path.Base(name)
-				return fault{err: syscall.EIO}
+				return disktest.Fault{Err: syscall.EIO}
 			}
-			return fault{}
+			return disktest.Fault{}
 		})
 		mustAppend(t, s, ticksChunk("m", 2, 50, 100))
 		waitDurable(t, in, 2)
-		disk.mu.Lock()
-		ops := slices.Clone(disk.journal)
-		disk.mu.Unlock()
+		ops := disk.Log()[before:]
 		if len(ops) < 4 || !strings.HasSuffix(ops[1], "sync "+failed) || strings.HasSuffix(ops[3], failed) || !strings.Contains(ops[3], "sync segment-") {
 			t.Fatalf("after the failed sync of %s: %q", failed, ops)
 		}
@@ -205,7 +197,7 @@ func TestSyncFailsOnce(t *testing.T) {
 			t.Fatalf("%d errors counted", r.Stats().JournalErrors)
 		}
 		// What was acknowledged survives, though the failed sync forgot it.
-		after := disk.crash(disk.rng, surviveNothing)
+		after := disk.Crash(disktest.SurviveNothing)
 		r2 := mustOpen(t, smallConfig(after))
 		if _, reply, _ := begin(t, r2, "m", 2); reply.NextTick != 100 {
 			t.Fatalf("reply %+v", reply)
@@ -218,15 +210,15 @@ func TestSyncFailsOnce(t *testing.T) {
 // TestFileSyncFails: a checkpoint whose sync failed frees nothing before the
 // files were written again from the journal.
 func TestFileSyncFails(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
-		disk.setFault(func(_ int, kind opKind, _ string) fault {
-			if kind == opSyncAll {
-				return fault{err: syscall.EIO}
+		disk.SetFault(func(_ int, kind disktest.Op, _ string) disktest.Fault {
+			if kind == disktest.OpSyncFiles {
+				return disktest.Fault{Err: syscall.EIO}
 			}
-			return fault{}
+			return disktest.Fault{}
 		})
 		if err := r.makeCheckpoint(); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
@@ -234,13 +226,13 @@ func TestFileSyncFails(t *testing.T) {
 		if got := r.journal.checkpoint.needed; got != 0 {
 			t.Fatalf("freed up to %d", got)
 		}
-		disk.setFault(nil)
+		disk.SetFault(nil)
 		if err := r.makeCheckpoint(); err != nil {
 			t.Fatal(err)
 		}
 		r.Close(canceled())
-		after := disk.crash(disk.rng, surviveNothing)
-		b, _ := after.bytes(after.find("room-m-")[0])
+		after := disk.Crash(disktest.SurviveNothing)
+		b, _ := after.Bytes(after.Find("room-m-")[0])
 		if err := verifyTicks(b, "m", 0, 50, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -249,12 +241,12 @@ func TestFileSyncFails(t *testing.T) {
 
 // TestSlowSync: a sync that takes two seconds delays, and loses nothing.
 func TestSlowSync(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		senders := startSenders(t, r, 20)
 		play(t, senders, 20)
 		slow := true
-		disk.setDelay(func(kind opKind, name string) time.Duration {
-			if kind == opSync && strings.Contains(name, "segment") && slow {
+		disk.SetDelay(func(kind disktest.Op, name string) time.Duration {
+			if kind == disktest.OpSync && strings.Contains(name, "segment") && slow {
 				slow = false
 				return 2 * time.Second
 			}
@@ -282,8 +274,8 @@ func TestBlockedFile(t *testing.T) {
 	play(t, senders, 2)
 	release, held := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	disk.setDelay(func(kind opKind, name string) time.Duration {
-		if kind == opWrite && strings.HasPrefix(path.Base(name), "room-m7-") {
+	disk.SetDelay(func(kind disktest.Op, name string) time.Duration {
+		if kind == disktest.OpWrite && strings.HasPrefix(path.Base(name), "room-m7-") {
 			once.Do(func() { close(held) })
 			<-release
 		}
@@ -291,6 +283,7 @@ func TestBlockedFile(t *testing.T) {
 	})
 	play(t, senders, 3)
 	<-held
+	waitFor(t, "the trouble is told", func() bool { return strings.Contains(r.Stats().Troubles[troubleAnswer], "room-m7-") })
 	for _, p := range senders {
 		p.longest = 0
 	}
@@ -310,13 +303,13 @@ func TestBlockedFile(t *testing.T) {
 // TestBadFile: a session whose file cannot be written at all does not keep
 // others from being finished, and is finished itself when that is over.
 func TestBadFile(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		senders := startSenders(t, r, 4)
-		disk.setFault(func(_ int, kind opKind, name string) fault {
-			if (kind == opWrite || kind == opOpen) && strings.HasPrefix(path.Base(name), "room-m2-") {
-				return fault{err: syscall.EIO}
+		disk.SetFault(func(_ int, kind disktest.Op, name string) disktest.Fault {
+			if (kind == disktest.OpWrite || kind == disktest.OpCreate) && strings.HasPrefix(path.Base(name), "room-m2-") {
+				return disktest.Fault{Err: syscall.EIO}
 			}
-			return fault{}
+			return disktest.Fault{}
 		})
 		play(t, senders, 10)
 		for _, p := range senders {
@@ -330,7 +323,7 @@ func TestBadFile(t *testing.T) {
 		if st := r.List()[0]; st.ID != "m2" || st.State != StateEnding || len(r.Stats().Troubles) == 0 {
 			t.Fatalf("left is %+v, troubles %v", st, r.Stats().Troubles)
 		}
-		disk.setFault(nil)
+		disk.SetFault(nil)
 		waitFor(t, "the last one", func() bool { return senders[2].in.get().sealed != nil })
 		if err := verifyTicks(sealedBytes(t, disk, senders[2].in.get().sealed), "m2", 0, 60, nil); err != nil {
 			t.Fatal(err)
@@ -342,19 +335,15 @@ func TestBadFile(t *testing.T) {
 // TestDiskLow: new sessions are refused before the disk is full, those that
 // run go on.
 func TestDiskLow(t *testing.T) {
-	inBubble(t, func(c *Config) { c.MinFreeBytes = 1 << 20 }, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, func(c *Config) { c.MinFreeBytes = 1 << 20 }, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
-		disk.mu.Lock()
-		disk.limit = disk.used() + 1<<19
-		disk.mu.Unlock()
+		disk.SetFree(1 << 19)
 		time.Sleep(2 * time.Second)
 		_, _, err := r.OpenSession(OpenRequest{ID: "n", Opening: openingOf("n", 0)})
 		wantRefusal(t, err, CodeStorage)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
-		disk.mu.Lock()
-		disk.limit += 1 << 20
-		disk.mu.Unlock()
+		disk.Grow(1 << 20)
 		time.Sleep(2 * time.Second)
 		begin(t, r, "n", 1)
 	})
@@ -366,8 +355,8 @@ func TestCloseInTime(t *testing.T) {
 		disk := newDisk()
 		r := mustOpen(t, smallConfig(disk))
 		s, _, _ := begin(t, r, "m", 1)
-		disk.setDelay(func(kind opKind, name string) time.Duration {
-			if kind == opSync {
+		disk.SetDelay(func(kind disktest.Op, name string) time.Duration {
+			if kind == disktest.OpSync {
 				return time.Hour
 			}
 			return 0

@@ -33,6 +33,10 @@
 //	sealed/room-<id>-<start>.rply      sealed by their producers
 //	unfinished/room-<id>-<start>.rply  their producers never came back
 //
+// Package archive keeps more beside them, and takes the files of sealed and
+// unfinished once their sessions have ended for good. Sessions that were
+// recorded elsewhere get their ids by Recorder.Enter.
+//
 // <start> is when the recorder took the session up, in UTC, as
 // 20261129T190259Z. Every file is a replay that can be read at any moment. A
 // file in live lags behind the acknowledgements by up to Config.FileInterval;

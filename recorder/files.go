@@ -3,7 +3,9 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,9 +30,16 @@ var allFolders = [...]string{liveFolder, sealedFolder, unfinishedFolder}
 type fileQueue struct {
 	wake chan struct{}
 
-	mu            sync.Mutex
-	waiting, full []*recording
-	hurried       bool
+	mu      sync.Mutex
+	waiting []waitingFile // in the order of their coming
+	full    []*recording
+	hurried bool
+}
+
+// waitingFile is a session's file that is to be written, and since when.
+type waitingFile struct {
+	s     *recording
+	since time.Time
 }
 
 func newFileQueue() fileQueue { return fileQueue{wake: make(chan struct{}, 1)} }
@@ -43,7 +52,7 @@ func (q *fileQueue) add(s *recording, want fileWish) {
 	}
 	q.mu.Lock()
 	if want == wishSoon {
-		q.waiting = append(q.waiting, s)
+		q.waiting = append(q.waiting, waitingFile{s, time.Now()})
 	} else {
 		q.full = append(q.full, s)
 	}
@@ -68,16 +77,23 @@ func (q *fileQueue) hurry() {
 	q.signal()
 }
 
-// take removes the sessions with a full tail, and with all the others too.
-func (q *fileQueue) take(all bool) []*recording {
+// take removes the sessions with a full tail, and of the others those that have
+// waited since before then, or a part: so the files of many sessions are not
+// written all at once, which would hold up all else.
+func (q *fileQueue) take(part int, before time.Time) []*recording {
 	q.mu.Lock()
 	due := q.full
 	q.full = nil
-	var waited []*recording
-	if all || q.hurried {
-		q.hurried = false
-		waited, q.waiting = q.waiting, nil
+	n := (len(q.waiting) + fileParts - 1) / fileParts * part
+	for n < len(q.waiting) && (q.hurried || q.waiting[n].since.Before(before)) {
+		n++
 	}
+	q.hurried = false
+	var waited []*recording
+	for _, w := range q.waiting[:n] {
+		waited = append(waited, w.s)
+	}
+	q.waiting = slices.Delete(q.waiting, 0, n)
 	q.mu.Unlock()
 	for _, s := range due {
 		s.mu.Lock()
@@ -115,21 +131,25 @@ func (s *recording) wantsFile() fileWish {
 	return wishNothing
 }
 
-// fileLoop has the files written: every session at most once in
+// fileParts is into how many parts Config.FileInterval is divided, and with it
+// the files that wait.
+const fileParts = 32
+
+// fileLoop has the files written: every session about once in
 // Config.FileInterval unless its tail is full.
 func (r *Recorder) fileLoop() {
-	tick := time.NewTicker(r.cfg.FileInterval)
+	tick := time.NewTicker(max(r.cfg.FileInterval/fileParts, time.Millisecond))
 	defer tick.Stop()
 	for {
-		all := false
+		part := 0
 		select {
 		case <-tick.C:
-			all = true
+			part = 1
 		case <-r.files.wake:
 		case <-r.stop:
 			return
 		}
-		for _, s := range r.files.take(all) {
+		for _, s := range r.files.take(part, time.Now().Add(-r.cfg.FileInterval)) {
 			select {
 			case r.writing <- s:
 			case <-r.stop:
@@ -167,6 +187,7 @@ var errSyncedAway = errors.New("a sync failed during the write")
 func (r *Recorder) writeFile(s *recording) error {
 	s.fileMu.Lock()
 	defer s.fileMu.Unlock()
+	covers := r.journal.settledAt()
 	s.mu.Lock()
 	b := s.pending[:s.durable-s.written]
 	at, steps, misplaced := s.written, s.safe.totals.Steps, s.misplaced && !s.cut
@@ -188,7 +209,7 @@ func (r *Recorder) writeFile(s *recording) error {
 	if r.syncs.failures.Load() != failures {
 		return errSyncedAway
 	}
-	s.dropWritten(len(b), steps, misplaced)
+	s.dropWritten(len(b), steps, misplaced, covers)
 	return nil
 }
 
@@ -227,7 +248,7 @@ func (r *Recorder) writeFirst(path string, b []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, r.fs.Remove(path+newSuffix))
 	}
-	return r.fs.Rename(path+newSuffix, path)
+	return r.rename(path+newSuffix, path)
 }
 
 // replace brings the file of a session that goes on back to the live
@@ -248,13 +269,37 @@ func (r *Recorder) move(s *recording, folder string) error {
 	if s.folder == folder {
 		return nil
 	}
-	if err := r.fs.Rename(r.path(s), filepath.Join(r.cfg.Dir, folder, s.file())); err != nil {
+	if err := r.rename(r.path(s), filepath.Join(r.cfg.Dir, folder, s.file())); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.folder = folder
 	return nil
+}
+
+// rename moves a file. An error of one that was done nevertheless is none: it
+// could never be done again.
+func (r *Recorder) rename(from, to string) error {
+	err := r.fs.Rename(from, to)
+	if err != nil && r.moved(from, to) {
+		r.log.Warn("a rename was done, and reported an error", "file", to, "error", err)
+		return nil
+	}
+	return err
+}
+
+// moved tells whether a rename that reports an error was done nevertheless.
+// Nothing else ever makes a file of that name.
+func (r *Recorder) moved(from, to string) bool {
+	if f, err := r.fs.OpenFile(from, false); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			f.Close()
+		}
+		return false
+	}
+	f, err := r.fs.OpenFile(to, false)
+	return err == nil && f.Close() == nil
 }
 
 // path is where the session's file is. The caller holds fileMu or mu.

@@ -17,11 +17,10 @@ type flushQueue struct {
 
 // flight is what a flush has taken from the queue.
 type flight struct {
-	// dirty are the sessions; those before landed are durable already, and
-	// the producers of those before told know that the disk refuses.
-	dirty        []*recording
-	landed, told int
-	waiters      []chan struct{}
+	// dirty are the sessions; those before landed are durable already.
+	dirty   []*recording
+	landed  int
+	waiters []chan struct{}
 }
 
 func newFlushQueue() flushQueue { return flushQueue{wake: make(chan struct{}, 1)} }
@@ -97,7 +96,7 @@ func (r *Recorder) fly(f *flight) bool {
 		start := time.Now()
 		n, err := r.tryBatch(f.dirty[f.landed:])
 		if err != nil {
-			r.stalled(f, err)
+			r.stalled(err)
 			if !r.sleep(stallPause) {
 				return false
 			}
@@ -108,7 +107,6 @@ func (r *Recorder) fly(f *flight) bool {
 		r.stats.flushed(time.Since(start), n)
 		r.land(f.dirty[f.landed : f.landed+n])
 		f.landed += n
-		f.told = max(f.told, f.landed)
 	}
 	for _, w := range f.waiters {
 		close(w)
@@ -119,6 +117,7 @@ func (r *Recorder) fly(f *flight) bool {
 // tryBatch commits as many of the sessions as one batch takes, in another
 // segment where one fails.
 func (r *Recorder) tryBatch(dirty []*recording) (n int, err error) {
+	r.flushWait = 0
 	for range flushTries {
 		if n, err = r.commit(dirty); err == nil {
 			return n, nil
@@ -169,20 +168,86 @@ func (r *Recorder) land(batch []*recording) {
 	for _, s := range batch {
 		s.ack(nil)
 	}
-	if n, short := r.journal.sinceCheckpoint(); n >= r.cfg.CheckpointBytes || short {
+	if n, short := r.journal.sinceCheckpoint(); n >= r.cfg.CheckpointBytes || short || r.ledger.waiting() > ledgerQueue {
 		r.wantCheckpoint()
 	}
 }
 
 // stalled tells the producers that the disk does not take their chunks, and
 // has the checkpoint try to free room.
-func (r *Recorder) stalled(f *flight, err error) {
+func (r *Recorder) stalled(err error) {
 	r.troubles.report(troubleJournal, err)
 	r.wantCheckpoint()
-	for ; f.told < len(f.dirty); f.told++ {
-		f.dirty[f.told].ack(func(a *Ack) {
-			a.Stalled = refuse(CodeStorage, a.DurableTick, "the disk does not take the journal: %v", err)
-		})
+	r.tellStalled(err)
+}
+
+// tellStalled tells the producers of the sessions that wait for a flush why
+// they do: each once, until it is over.
+func (r *Recorder) tellStalled(err error) {
+	for _, s := range r.all() {
+		if s.noteStall() {
+			s.ack(func(a *Ack) {
+				if s.isStalled() {
+					a.Stalled = refuse(CodeStorage, a.DurableTick, "the daemon's disk does not take what is recorded: %s", kindOf(err))
+				}
+			})
+		}
+	}
+}
+
+// isStalled tells whether the flush still does not come: where it has, the
+// acknowledgement that says so may have been told.
+func (s *recording) isStalled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stalled
+}
+
+// noteStall tells whether the producer has to be told that its session is
+// stalled.
+func (s *recording) noteStall() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.queued || s.stalled || s.attached == nil {
+		return false
+	}
+	s.stalled = true
+	return true
+}
+
+// watchCall watches a call to the disk that the flush makes. Only what the disk
+// takes for a batch counts, over all such calls: what a busy machine needs to
+// make the batch is no stall. What it returns says that the call is over.
+func (r *Recorder) watchCall() (over func()) {
+	start, stop := time.Now(), r.tellAfter(stallAfter-r.flushWait)
+	return func() {
+		stop()
+		r.flushWait += time.Since(start)
+	}
+}
+
+// tellAfter has the producers told after some time that the disk does not
+// answer, and again for those that come later. What it returns ends that.
+func (r *Recorder) tellAfter(patience time.Duration) (stop func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	hangs := time.AfterFunc(patience, func() {
+		defer close(done)
+		for more := true; more; {
+			r.tellStalled(errNoAnswer)
+			select {
+			case <-over:
+				more = false
+			case <-r.stop:
+				more = false
+			case <-time.After(stallPause):
+			}
+		}
+	})
+	return func() {
+		close(over)
+		if !hangs.Stop() {
+			<-done
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/format"
+	"reprise/recorder/disktest"
 )
 
 const dataDir = "data"
@@ -323,9 +324,9 @@ func declared(b []byte) func(format.Tick) bool {
 }
 
 // sealedBytes reads the finished file of a session.
-func sealedBytes(t *testing.T, m *memFS, info *SealInfo) []byte {
+func sealedBytes(t *testing.T, m *disktest.Disk, info *SealInfo) []byte {
 	t.Helper()
-	b, ok := m.bytes(path.Join(dataDir, info.File))
+	b, ok := m.Bytes(path.Join(dataDir, info.File))
 	if !ok {
 		t.Fatalf("%s is not there", info.File)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // journal is the write-ahead log of all sessions together. Batches of
@@ -23,6 +24,10 @@ type journal struct {
 	// at least to its half.
 	batchLimit int64
 	number     int // of the next new segment file
+
+	// watch is called where the writer goes to the disk, and what it returns
+	// where it is back.
+	watch func() (over func())
 
 	// The writer's own.
 	epoch uint64 // of the last header written
@@ -57,35 +62,109 @@ const (
 var errJournalFull = errors.New("the journal is full: session files cannot be written fast enough, or not at all")
 
 // start takes over the segments of a journal that was recovered, makes the
-// missing ones, and begins a new run behind sequence number next.
-func (j *journal) start(segs []*segment, next uint64, want int) error {
-	run := j.checkpoint.run
+// missing ones, and begins a new run behind sequence number next. Where keep
+// is set, session files lack records still: their segments stay.
+func (j *journal) start(segs []*segment, next uint64, want demand, keep bool) error {
+	run, needed := j.checkpoint.run, next
+	if keep {
+		needed = j.checkpoint.needed
+	}
 	for _, s := range segs {
 		run = max(run, s.epoch>>runShift)
 	}
-	var err error
-	if j.free, err = j.dropHalfMade(segs); err != nil {
+	segs, err := j.dropHalfMade(segs)
+	if err != nil {
 		return err
 	}
-	if n := want - len(j.free); n > 0 {
-		j.log.Info("making journal segments", "number", n, "bytes", j.newBytes)
+	if segs, err = j.fill(segs, want); err != nil {
+		return err
 	}
-	for len(j.free) < want {
-		s, err := j.grow()
-		if err != nil {
-			return err
+	j.free = nil
+	for _, s := range segs {
+		if keep && s.acked {
+			j.closed = append(j.closed, s)
+		} else {
+			j.free = append(j.free, s)
 		}
-		j.free = append(j.free, s)
 	}
-	smallest := j.free[0].size
-	for _, s := range j.free {
-		smallest = min(smallest, s.size)
-	}
-	j.batchLimit = int64(len(j.free)-1) * (smallest - pageSize) / 2
+	j.batchLimit, j.most = batchLimit(segs), max(j.most, len(segs))
 	j.next, j.first, j.committed, j.settled = next, next, next, next
 	j.epoch = (run + 1) << runShift
-	// From here on nothing of an earlier run is replayed.
-	return j.checkpoint.write(run+1, next)
+	// From here on nothing of an earlier run is replayed but what is kept.
+	return j.checkpoint.write(run+1, needed)
+}
+
+// demand is what a journal needs: so many segments, and those that a chunk
+// of so many bytes needs.
+type demand struct {
+	segments int
+	chunk    int64
+}
+
+// met tells whether segments are enough.
+func (d demand) met(segs []*segment) bool {
+	return len(segs) >= d.segments && chunkLimit(batchLimit(segs)) >= d.chunk
+}
+
+// fill makes the segments that are missing. Where the disk takes no more, those
+// that are there will do if they are enough to go round.
+func (j *journal) fill(segs []*segment, want demand) ([]*segment, error) {
+	was := len(segs)
+	for !want.met(segs) {
+		if len(segs) >= want.segments && !j.roomFor(want.missing(segs, j.newBytes)) {
+			j.log.Warn("the disk is small: larger chunks are refused", "bytes", chunkLimit(batchLimit(segs)), "wanted", want.chunk)
+			break
+		}
+		s, err := j.grow()
+		if err != nil && len(segs) >= fewestSegments {
+			j.log.Warn("the journal is smaller than it should be", "segments", len(segs), "error", err)
+			break
+		}
+		if err != nil {
+			return segs, makeRoom(j.dir, int64(want.segments-len(segs))*j.newBytes, err)
+		}
+		segs = append(segs, s)
+	}
+	if n := len(segs) - was; n > 0 {
+		j.log.Info("journal segments made", "number", n, "bytes", j.newBytes)
+	}
+	return segs, nil
+}
+
+// missing is about how many segments of a size have to be made for the chunk.
+func (d demand) missing(segs []*segment, size int64) int64 {
+	lacks := d.chunk - chunkLimit(batchLimit(segs))
+	return 1 + lacks/chunkLimit(batchLimit([]*segment{{size: size}, {size: size}}))
+}
+
+// roomFor tells whether the disk has room for n more segments, and as much
+// again for session files.
+func (j *journal) roomFor(n int64) bool {
+	free, err := j.fs.Free()
+	return err == nil && free/2 >= n*j.newBytes
+}
+
+// fewestSegments are enough: one is written while the other is freed.
+const fewestSegments = 2
+
+// makeRoom says what a start needs that fails for want of room.
+func makeRoom(dir string, bytes int64, err error) error {
+	if !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	return fmt.Errorf("make room: %d bytes needed in %s: %w", bytes, dir, err)
+}
+
+// batchLimit is what a batch may have in a journal of these segments.
+func batchLimit(segs []*segment) int64 {
+	if len(segs) == 0 {
+		return 0
+	}
+	smallest := segs[0].size
+	for _, s := range segs {
+		smallest = min(smallest, s.size)
+	}
+	return int64(len(segs)-1) * (smallest - pageSize) / 2
 }
 
 // dropHalfMade removes the segments that a crash kept from being made whole.
@@ -113,6 +192,7 @@ func (j *journal) take() (*segment, error) {
 	if s := j.takeFree(); s != nil {
 		return s, nil
 	}
+	defer j.watch()()
 	if all, _ := j.segments(); all >= j.most {
 		return nil, errJournalFull
 	}
@@ -189,6 +269,7 @@ func (j *journal) put(r record) error {
 
 // write hands the buffered bytes to the disk, without a sync.
 func (j *journal) write() error {
+	defer j.watch()()
 	if _, err := j.cur.file.WriteAt(j.buf, j.cur.at); err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}
@@ -223,6 +304,7 @@ func (j *journal) rotate() error {
 }
 
 func (j *journal) sync() error {
+	defer j.watch()()
 	if err := j.cur.file.Sync(); err != nil {
 		return fmt.Errorf("syncing the journal: %w", err)
 	}
@@ -258,7 +340,9 @@ func (j *journal) commit() error {
 // chunkLimit is the most bytes that a session may add at once, so that all
 // that waits of it fits into a batch: its opening, its window or one chunk,
 // and its footer.
-func (j *journal) chunkLimit() int64 { return j.batchLimit / 4 }
+func (j *journal) chunkLimit() int64 { return chunkLimit(j.batchLimit) }
+
+func chunkLimit(batch int64) int64 { return batch / 4 }
 
 // giveUp drops the open batch after a failed write or sync. Nobody can tell
 // what of it is on the disk, so its segment takes no more writes before a
@@ -377,5 +461,6 @@ func openJournal(disk FS, dir string, log *slog.Logger) (*journal, []*segment, e
 		c.file.Close()
 		return nil, nil, err
 	}
-	return &journal{fs: disk, log: log, dir: dir, number: number, checkpoint: c}, segs, nil
+	unwatched := func() (over func()) { return func() {} }
+	return &journal{fs: disk, log: log, dir: dir, number: number, checkpoint: c, watch: unwatched}, segs, nil
 }

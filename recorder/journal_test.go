@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"reprise/recorder/disktest"
 )
 
 // TestGoldenBytes holds the stored forms: they must not change.
@@ -23,7 +25,7 @@ func TestGoldenBytes(t *testing.T) {
 	if err := c.write(3, 70); err != nil {
 		t.Fatal(err)
 	}
-	page, _ := disk.bytes("checkpoint")
+	page, _ := disk.Bytes("checkpoint")
 	for _, g := range []struct {
 		name, want string
 		got        []byte
@@ -67,7 +69,7 @@ func TestRecordDamage(t *testing.T) {
 }
 
 // startJournal opens and starts a journal with small segments.
-func startJournal(t *testing.T, disk *memFS) *journal {
+func startJournal(t *testing.T, disk *disktest.Disk) *journal {
 	t.Helper()
 	j, segs, err := openJournal(disk, "journal", slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -78,7 +80,7 @@ func startJournal(t *testing.T, disk *memFS) *journal {
 		t.Fatal(err)
 	}
 	j.newBytes, j.most = minSegmentBytes, 4
-	if err := j.start(segs, max(found.next, j.checkpoint.needed), 2); err != nil {
+	if err := j.start(segs, max(found.next, j.checkpoint.needed), demand{segments: 2}, false); err != nil {
 		t.Fatal(err)
 	}
 	return j
@@ -91,7 +93,7 @@ type foundBatch struct {
 }
 
 // committed reads what a fresh start finds in the journal.
-func committed(t *testing.T, disk *memFS) []foundBatch {
+func committed(t *testing.T, disk *disktest.Disk) []foundBatch {
 	t.Helper()
 	j, segs, err := openJournal(disk, "journal", slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -122,17 +124,17 @@ func TestJournalKeepsBatches(t *testing.T) {
 	seed := seedOf(t)
 	for round := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, round))
-		disk := newMemFS(rng)
+		disk := disktest.New(rng)
 		for range 1 + rng.IntN(3) {
 			j := startJournal(t, disk)
-			disk.setFault(func(int, opKind, string) fault {
+			disk.SetFault(func(int, disktest.Op, string) disktest.Fault {
 				if rng.IntN(12) == 0 {
-					return fault{err: syscall.EIO}
+					return disktest.Fault{Err: syscall.EIO}
 				}
-				return fault{}
+				return disktest.Fault{}
 			})
 			kept, freed := runBatches(rng, j)
-			disk = disk.crash(rng, survival(rng.IntN(3)))
+			disk = disk.Crash(disktest.Survival(rng.IntN(3)))
 			found := committed(t, disk)
 			err := compareBatches(found, kept)
 			for _, n := range freed {

@@ -276,9 +276,10 @@ func digestID(id string) (d idDigest) {
 	return d
 }
 
-// read reads the line at a place.
-func (l *ledger) read(at int64) (*entry, error) {
-	b := make([]byte, min(maxLedgerLine, l.size-at))
+// read reads the line at a place of a file of so many bytes. Lines in the
+// file never change.
+func (l *ledger) read(at, size int64) (*entry, error) {
+	b := make([]byte, min(maxLedgerLine, size-at))
 	if err := readFull(l.file, b, at); err != nil {
 		return nil, err
 	}
@@ -292,19 +293,41 @@ func (l *ledger) read(at int64) (*entry, error) {
 // maxLedgerLine is more than any line takes.
 const maxLedgerLine = 1 << 10
 
-// find returns the newest entry of an id in any spelling; nil where the id
-// was never used.
-func (l *ledger) find(key string) (*entry, error) {
+// spot is where the newest line of an id is: in memory, or at a place of the
+// file that has so many bytes. The zero value is that of an unused id.
+type spot struct {
+	fresh *entry
+	known bool
+	at    int64
+}
+
+// look finds an id without reading the file.
+func (l *ledger) look(key string) (where spot, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, ok := l.fresh[key]; ok {
-		return e, nil
+		return spot{fresh: e}, l.size
 	}
-	at, ok := l.spots[digestID(key)]
-	if !ok {
-		return nil, nil
+	at, known := l.spots[digestID(key)]
+	return spot{known: known, at: at}, l.size
+}
+
+// find returns the newest entry of an id in any spelling; nil where the id
+// was never used.
+func (l *ledger) find(key string) (*entry, error) {
+	e, _, err := l.findAt(key)
+	return e, err
+}
+
+// findAt is find, and tells where the entry is. It may read the file, and
+// keeps nobody waiting meanwhile.
+func (l *ledger) findAt(key string) (*entry, spot, error) {
+	where, size := l.look(key)
+	if !where.known {
+		return where.fresh, where, nil
 	}
-	return l.read(at)
+	e, err := l.read(where.at, size)
+	return e, where, err
 }
 
 // add queues a line. It is durable already, by the journal.
@@ -314,6 +337,17 @@ func (l *ledger) add(e *entry) {
 	l.numbers = max(l.numbers, e.number)
 	l.fresh[idKey(e.id)] = e
 	l.queue = append(l.queue, e)
+}
+
+// ledgerQueue lines that are not in the file lead to a checkpoint: each holds
+// a few hundred bytes of memory, also where sessions are short.
+const ledgerQueue = 16 << 10
+
+// waiting is how many lines are not in the file.
+func (l *ledger) waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue)
 }
 
 // nextNumber gives a new session its number.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/format"
+	"reprise/recorder/disktest"
 )
 
 func ledgerEntries() []*entry {
@@ -54,7 +55,7 @@ func TestLedgerLines(t *testing.T) {
 }
 
 // loadLedger opens the file as a start does.
-func loadLedger(t *testing.T, disk *memFS) (*ledger, map[uint64]*entry, int) {
+func loadLedger(t *testing.T, disk *disktest.Disk) (*ledger, map[uint64]*entry, int) {
 	t.Helper()
 	l, live, damaged, err := openLedger(disk, ledgerName, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -154,26 +155,26 @@ func TestLedgerDamage(t *testing.T) {
 // TestLedgerSaveFails: what could not be written or synced is written again,
 // at its place.
 func TestLedgerSaveFails(t *testing.T) {
-	for _, kind := range []opKind{opWrite, opSync} {
+	for _, kind := range []disktest.Op{disktest.OpWrite, disktest.OpSync} {
 		disk := newDisk()
 		l, _, _ := loadLedger(t, disk)
 		l.add(&entry{number: 1, id: "one", start: "20261129T190259Z"})
-		disk.setFault(func(_ int, k opKind, _ string) fault {
+		disk.SetFault(func(_ int, k disktest.Op, _ string) disktest.Fault {
 			if k == kind {
-				return fault{err: syscall.EIO}
+				return disktest.Fault{Err: syscall.EIO}
 			}
-			return fault{}
+			return disktest.Fault{}
 		})
 		if err := l.save(); !errors.Is(err, syscall.EIO) {
 			t.Fatalf("save with a failing %s: %v", kind, err)
 		}
-		disk.setFault(nil)
+		disk.SetFault(nil)
 		l.add(&entry{number: 2, id: "two", start: "20261129T190259Z"})
 		if err := l.save(); err != nil {
 			t.Fatal(err)
 		}
 		disk.SyncDir(".")
-		after := disk.crash(disk.rng, surviveNothing)
+		after := disk.Crash(disktest.SurviveNothing)
 		l, live, damaged := loadLedger(t, after)
 		if damaged != 0 || len(live) != 2 {
 			t.Fatalf("after a failing %s: %d live, %d damaged", kind, len(live), damaged)

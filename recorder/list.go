@@ -61,12 +61,7 @@ func (r *Recorder) Lookup(id string) (Status, bool) {
 	if err != nil || e == nil || e.live() {
 		return Status{}, false
 	}
-	st := Status{ID: e.id, State: StateSealed, File: e.end.File, Epoch: e.epoch, Received: e.end.Seq, Durable: e.end.Seq,
-		Totals: e.end.Totals, DurableTick: e.end.NextTick, Bytes: e.end.Bytes, Ended: e.end}
-	if e.end.State == format.EndUnfinished {
-		st.State = StateUnfinished
-	}
-	return st, true
+	return e.status(), true
 }
 
 func (s *recording) status() Status {

@@ -116,11 +116,11 @@ func (r *Recorder) OpenSession(req OpenRequest) (*Session, OpenReply, error) {
 		return nil, OpenReply{}, r.count(refusal)
 	}
 	for {
-		s, found, sealed, refusal := r.locate(&req, o)
-		if refusal != nil {
-			return nil, endedReply(sealed), r.count(refusal)
+		l := r.locate(&req, o)
+		if l.refusal != nil {
+			return nil, endedReply(l.sealed), r.count(l.refusal)
 		}
-		h, reply, old, refusal := s.attach(&req)
+		h, reply, old, refusal := l.s.attach(&req)
 		if refusal == endedJustNow {
 			continue
 		}
@@ -128,9 +128,9 @@ func (r *Recorder) OpenSession(req OpenRequest) (*Session, OpenReply, error) {
 			return nil, OpenReply{}, r.count(refusal)
 		}
 		if old != nil {
-			old.tell(func(a *Ack) { a.Err = refuse(CodeFenced, a.DurableTick, "a newer connection has session %s", s.id) })
+			old.tell(func(a *Ack) { a.Err = refuse(CodeFenced, a.DurableTick, "a newer connection has session %s", req.ID) })
 		}
-		reply.Resumed = found
+		reply.Resumed = l.found
 		return h, reply, nil
 	}
 }
@@ -144,38 +144,78 @@ func endedReply(sealed *SealInfo) OpenReply {
 		Resumed: true, Sealed: sealed}
 }
 
-// locate finds the session of a request, or makes it. found tells which.
-// sealed is set, with the refusal, for a session of this producer that has
-// ended.
-func (r *Recorder) locate(req *OpenRequest, o *opening) (s *recording, found bool, sealed *SealInfo, refusal *Refusal) {
+// located is the session of a request, or why there is none.
+type located struct {
+	s *recording
+	// found is set where the session was there before.
+	found bool
+	// sealed is set, with the refusal, for a session of this producer that
+	// has ended.
+	sealed  *SealInfo
+	refusal *Refusal
+}
+
+// locate finds the session of a request, or makes it. The ledger is read
+// before sessions are looked up, for that must not wait for the disk.
+func (r *Recorder) locate(req *OpenRequest, o *opening) located {
+	key := idKey(req.ID)
+	for {
+		if l, done := r.locateHeld(key); done {
+			return l
+		}
+		e, where, err := r.ledger.findAt(key)
+		if err != nil {
+			r.log.Error("the ledger cannot be read", "session", req.ID, "error", err)
+			return located{refusal: refuse(CodeStorage, 0, "the daemon's ledger cannot be read: %s", kindOf(err))}
+		}
+		if l, done := r.locateEntry(req, o, e, where); done {
+			return l
+		}
+	}
+}
+
+// locateHeld finds a session that has not ended.
+func (r *Recorder) locateHeld(key string) (located, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.locateLocked(key)
+}
+
+func (r *Recorder) locateLocked(key string) (located, bool) {
+	if r.closing.Load() {
+		return located{refusal: refuse(CodeClosing, 0, "the recorder is shutting down: open the session after its restart")}, true
+	}
+	s := r.sessions[key]
+	return located{s: s, found: true}, s != nil
+}
+
+// locateEntry goes on with, or makes, a session of which the ledger has e;
+// not done where that is no longer the newest.
+func (r *Recorder) locateEntry(req *OpenRequest, o *opening, e *entry, where spot) (located, bool) {
 	key := idKey(req.ID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing.Load() {
-		return nil, false, nil, refuse(CodeClosing, 0, "the recorder is shutting down: open the session after its restart")
+	if l, done := r.locateLocked(key); done {
+		return l, true
 	}
-	if s = r.sessions[key]; s != nil {
-		return s, true, nil, nil
-	}
-	e, err := r.ledger.find(key)
-	if err != nil {
-		return nil, false, nil, refuse(CodeStorage, 0, "reading the ledger: %v", err)
+	if now, _ := r.ledger.look(key); now != where {
+		return located{}, false
 	}
 	if e != nil {
-		if sealed, refusal = r.mayReopen(req, e); refusal != nil {
-			return nil, false, sealed, refusal
+		if sealed, refusal := r.mayReopen(req, e); refusal != nil {
+			return located{sealed: sealed, refusal: refusal}, true
 		}
-		s = r.sleeping(e, unfinishedFolder, e.end.Bytes)
+		s := r.sleeping(e, unfinishedFolder, e.end.Bytes)
 		s.reopening = true
 		r.sessions[key] = s
-		return s, true, nil, nil
+		return located{s: s, found: true}, true
 	}
-	if refusal = r.mayCreate(o, req.ID); refusal != nil {
-		return nil, false, nil, refusal
+	if refusal := r.mayCreate(o, req.ID); refusal != nil {
+		return located{refusal: refusal}, true
 	}
-	s = r.create(req, o)
+	s := r.create(req, o)
 	r.sessions[key] = s
-	return s, false, nil, nil
+	return located{s: s}, true
 }
 
 // mayReopen decides whether a session that has ended may be gone on with.
@@ -209,15 +249,20 @@ func refuseEpoch(id string, due format.Tick, got, have uint64) *Refusal {
 
 // mayCreate decides whether there is room for another session.
 func (r *Recorder) mayCreate(o *opening, id string) *Refusal {
+	limits := r.limits.Load()
 	switch {
 	case o == nil:
 		return refuse(CodeUnknown, 0, "there is no session %s, and no opening came to begin it", id)
 	case int64(len(o.bytes)) > r.journal.chunkLimit():
 		return refuse(CodeLimit, 0, "opening of %d bytes, the journal takes %d at once: raise SegmentBytes or Segments", len(o.bytes), r.journal.chunkLimit())
-	case len(r.sessions) >= r.cfg.MaxSessions:
-		return refuse(CodeBusy, 0, "%d sessions are open, the most is %d: try again", len(r.sessions), r.cfg.MaxSessions)
+	case limits.SessionBytes > 0 && int64(len(o.bytes)) > limits.SessionBytes:
+		return refuse(CodeQuota, 0, "opening of %d bytes, a session may have %d: shorten the metadata", len(o.bytes), limits.SessionBytes)
+	case len(r.sessions) >= limits.MaxSessions:
+		return refuse(CodeBusy, 0, "%d sessions are open, the most is %d: try again", len(r.sessions), limits.MaxSessions)
+	case r.pending.Load()+int64(len(o.bytes)) > r.cfg.MaxPendingBytes:
+		return refuse(CodeBusy, 0, "all sessions hold %d bytes in memory, the most is %d: try again", r.pending.Load(), r.cfg.MaxPendingBytes)
 	case r.diskLow.Load():
-		return refuse(CodeStorage, 0, "less than %d bytes are free on the disk: no new session is taken", r.cfg.MinFreeBytes)
+		return refuse(CodeStorage, 0, "less than %d bytes are free on the disk: no new session is taken", limits.MinFreeBytes)
 	}
 	return nil
 }
@@ -233,7 +278,7 @@ func (r *Recorder) create(req *OpenRequest, o *opening) *recording {
 	r.pending.Add(s.size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newLine(nil)
+	s.newLine()
 	return s
 }
 
@@ -289,7 +334,7 @@ func (s *recording) wakeFor() *Refusal {
 	case err == nil:
 		return nil
 	case format.IsDamage(err):
-		return refuse(CodeDamaged, 0, "session %s is set aside: %v: see what can be repaired of its file", s.id, err)
+		return refuse(CodeDamaged, 0, "session %s is set aside: %s: see what can be repaired of its file", s.id, kindOf(err))
 	case s.reopening:
 		s.r.forget(s)
 		s.mu.Lock()
@@ -299,7 +344,8 @@ func (s *recording) wakeFor() *Refusal {
 			return refuse(CodeEnded, 0, "session %s ended as unfinished, and its file is no longer in the data folder", s.id)
 		}
 	}
-	return refuse(CodeStorage, 0, "reading session %s: %v", s.id, err)
+	s.r.log.Error("session cannot be read", "session", s.id, "error", err)
+	return refuse(CodeStorage, 0, "session %s cannot be read: %s", s.id, kindOf(err))
 }
 
 // takeOver makes h the one connection of the session, and returns the one
@@ -312,22 +358,24 @@ func (s *recording) takeOver(h *Session, req *OpenRequest) (*Session, *Refusal) 
 	case s.state == StateSealed || s.state == StateUnfinished:
 		return nil, endedJustNow
 	case s.state == StateQuarantined:
-		return nil, refuse(CodeDamaged, due, "session %s is set aside: %s", s.id, s.why)
+		return nil, refuse(CodeDamaged, due, "session %s is set aside: its file is damaged", s.id)
 	case s.state == StateEnding && s.endState == format.EndUnfinished:
 		return nil, refuse(CodeBusy, due, "session %s is just ending as unfinished: try again", s.id)
+	case !s.pace.admits(s.r.limits.Load().SessionRate, true):
+		return nil, refuseRate(s.id, due, s.r.limits.Load().SessionRate)
 	case req.Epoch < s.epoch, req.Epoch == s.epoch && s.attached != nil:
 		return nil, refuseEpoch(s.id, due, req.Epoch, s.epoch)
 	case len(req.Opening) > 0 && s.opening != openingNote{int64(len(req.Opening)), digestOf(req.Opening)}:
 		return nil, refuse(CodeConflict, due, "session %s was opened with other metadata, code book or players", s.id)
 	}
 	old := s.attached
-	s.attached = h
+	s.attached, s.stalled = h, false
 	if s.state == StateDetached {
 		s.state = StateLive
 	}
 	if req.Epoch > s.epoch {
 		s.epoch = req.Epoch
-		s.newLine(nil)
+		s.newLine()
 	}
 	return old, nil
 }

@@ -23,6 +23,7 @@ type Recorder struct {
 	troubles troubles
 	stats    counters
 
+	calls   *calls // that the disk does not answer
 	lock    io.Closer
 	ownDisk io.Closer // the disk, where Open opened it
 	journal *journal
@@ -33,6 +34,7 @@ type Recorder struct {
 
 	pending atomic.Int64 // bytes in memory that are not in files
 	coming  atomic.Int64 // of chunks that were let in and are not in pending yet
+	limits  atomic.Pointer[Limits]
 	diskLow atomic.Bool
 	closing atomic.Bool
 
@@ -42,6 +44,9 @@ type Recorder struct {
 	syncs         syncs
 	ending        endQueue
 	checkpointDue chan struct{}
+	// flushWait is how long the disk has taken for the flush under way; it
+	// is the flush loop's own.
+	flushWait time.Duration
 
 	stop    chan struct{}
 	running sync.WaitGroup
@@ -77,6 +82,8 @@ func (r *Recorder) open() ([]*recording, error) {
 		}
 		r.fs, r.ownDisk = disk, disk
 	}
+	r.calls = &calls{report: func(err error) { r.troubles.report(troubleAnswer, err) }, late: map[*call]error{}}
+	r.fs = watchedDisk{FS: r.fs, calls: r.calls}
 	for _, folder := range [...]string{journalFolder, liveFolder, sealedFolder, unfinishedFolder} {
 		if err := r.fs.MkdirAll(filepath.Join(r.cfg.Dir, folder)); err != nil {
 			return nil, err
@@ -91,6 +98,8 @@ func (r *Recorder) open() ([]*recording, error) {
 		return nil, err
 	}
 	r.cfg = r.cfg.withDisk(free)
+	limits := r.cfg.limits()
+	r.limits.Store(&limits)
 	found, err := r.recover()
 	if err != nil {
 		return nil, err
@@ -104,6 +113,7 @@ func (r *Recorder) run(found []*recording) {
 	for _, s := range found {
 		s.deadline = time.Now().Add(r.cfg.ResumeTimeout)
 	}
+	r.journal.watch = r.watchCall
 	for _, loop := range [...]func(){r.flushLoop, r.fileLoop, r.checkpointLoop, r.sweepLoop, func() { r.wakeLoop(found) }} {
 		r.running.Go(loop)
 	}
@@ -190,7 +200,7 @@ func (r *Recorder) stopped() bool {
 
 // window is how many bytes a producer may send ahead.
 func (r *Recorder) window() int64 {
-	return min(r.cfg.SessionWindow, r.journal.chunkLimit()/windowSlack)
+	return min(r.limits.Load().SessionWindow, r.journal.chunkLimit()/windowSlack)
 }
 
 // session finds one that has not ended.

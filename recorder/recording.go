@@ -67,6 +67,8 @@ type recording struct {
 	opening openingNote
 	// reopening is set while an unfinished session is gone on with.
 	reopening bool
+	// overQuota is set where the last chunk was refused for the session's size.
+	overQuota bool
 	// info is set once the file's footer is made.
 	info *SealInfo
 
@@ -83,11 +85,14 @@ type recording struct {
 	state State
 	// why is the reason of a quarantine, or of an unfinished end.
 	why string
-	// endState is how it ends, while it does.
+	// endState is how it ends, while it does. ended is set once that is to
+	// stand in the ledger: no line behind it may call the session open again.
 	endState format.EndState
+	ended    *SealInfo
 	attached *Session
 	deadline time.Time // while detached
 	notices  []string
+	pace     pace
 	// misplaced is set where the file must be moved to the live folder, and
 	// cut at written, before it is written.
 	misplaced bool
@@ -97,6 +102,8 @@ type recording struct {
 	written, durable, size int64
 	// pending holds the bytes from written to size.
 	pending []byte
+	// covered is a sequence number of the journal: the file has all before it.
+	covered uint64
 	// tail holds the steps of the ticks in pending; nil for none. Those before
 	// are writtenSteps.
 	tail         *format.ReplayArray
@@ -113,6 +120,7 @@ type recording struct {
 	queued            bool // for the flush
 	inWaiting, inFull bool // for the file writers
 	unwritable        bool // the last write to the file failed: no hurry
+	stalled           bool // its producer knows that the flush does not come
 }
 
 // standing is a place in a session.
@@ -135,7 +143,7 @@ func identify(key [16]byte) producerID {
 }
 
 func (s *recording) entryNow() *entry {
-	return &entry{number: s.number, id: s.id, start: s.start, producer: s.producer, epoch: s.epoch}
+	return &entry{number: s.number, id: s.id, start: s.start, producer: s.producer, epoch: s.epoch, end: s.ended}
 }
 
 // file is the name of the session's file, in whatever folder.
@@ -171,8 +179,7 @@ func (s *recording) keepTail(state format.State) {
 		return
 	}
 	if s.tail == nil {
-		limit := int(s.r.cfg.heldLimit())
-		s.tail = format.NewArray(format.Options{Width: state.CommandWidth, MaxSteps: limit, MaxParamBytes: limit})
+		s.tail = format.NewArray(format.Options{Width: state.CommandWidth, MaxSteps: tailLimit, MaxParamBytes: tailLimit})
 	}
 	if err := s.tail.AppendState(state); err != nil {
 		s.r.log.Error("tail of a session is not whole", "session", s.id, "error", err)
@@ -190,9 +197,8 @@ func (s *recording) enqueue() {
 // newLine queues the session's line for the ledger as it stands now. It is
 // durable with the chunks that are queued now, or before them. The caller
 // holds mu.
-func (s *recording) newLine(end *SealInfo) {
+func (s *recording) newLine() {
 	s.line = s.entryNow()
-	s.line.end = end
 	s.enqueue()
 }
 
@@ -216,7 +222,7 @@ func (s *recording) takeFlight(records []record) []record {
 func (s *recording) land() fileWish {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.durable, s.safe, s.cut = s.flying.size, s.flying, false
+	s.durable, s.safe, s.cut, s.stalled = s.flying.size, s.flying, false, false
 	if s.flyingLine != nil {
 		s.r.ledger.add(s.flyingLine)
 	}
@@ -232,10 +238,12 @@ func (s *recording) land() fileWish {
 }
 
 // dropWritten says that n more bytes are in the file, which has so many
-// steps now, and that it is in its place if it was replaced.
-func (s *recording) dropWritten(n int, steps uint64, replaced bool) {
+// steps now, that it is in its place if it was replaced, and that it lacks no
+// record of the journal before covers.
+func (s *recording) dropWritten(n int, steps uint64, replaced bool, covers uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.covered = covers
 	s.misplaced, s.unwritable = s.misplaced && !replaced, false
 	s.written += int64(n)
 	s.r.pending.Add(-int64(n))
@@ -248,11 +256,21 @@ func (s *recording) dropWritten(n int, steps uint64, replaced bool) {
 	s.pending = append([]byte(nil), rest...)
 }
 
+// lags tells whether the file lacks records before needed.
+func (s *recording) lags(needed uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.covered < needed && (s.written < s.durable || s.misplaced)
+}
+
 // trimTail drops the steps that are in the file.
 func (s *recording) trimTail(steps uint64) {
+	if steps <= s.writtenSteps {
+		return
+	}
 	drop := int(steps - s.writtenSteps)
 	s.writtenSteps = steps
-	if s.tail == nil || drop == 0 {
+	if s.tail == nil {
 		return
 	}
 	tail := s.tail

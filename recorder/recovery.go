@@ -26,6 +26,9 @@ type recovery struct {
 	// cautious is set where the journal does not know what of it is stale:
 	// then no file is cut.
 	cautious bool
+	// trouble is why files lack what the journal holds, although all else
+	// is well: it stays there, and is written when the disk takes it.
+	trouble error
 }
 
 // recordPlace is where the bytes of a journal record are.
@@ -70,7 +73,7 @@ func (r *Recorder) recover() ([]*recording, error) {
 		return nil, err
 	}
 	if err := ledger.save(); err != nil {
-		return nil, err
+		c.trouble = err
 	}
 	for _, dir := range [...]string{filepath.Join(r.cfg.Dir, journalFolder), r.cfg.Dir, filepath.Dir(r.cfg.Dir)} {
 		if err := r.fs.SyncDir(dir); err != nil {
@@ -78,7 +81,14 @@ func (r *Recorder) recover() ([]*recording, error) {
 		}
 	}
 	journal.newBytes, journal.most = r.cfg.SegmentBytes, r.cfg.MaxSegments
-	return found, journal.start(segs, next, r.cfg.Segments)
+	if err := journal.start(segs, next, demand{r.cfg.Segments, r.cfg.ChunkBytes}, c.trouble != nil); err != nil {
+		return nil, err
+	}
+	if c.trouble != nil {
+		r.troubles.report(troubleFiles, c.trouble)
+		r.wantCheckpoint()
+	}
+	return found, nil
 }
 
 // readJournal notes what the journal holds, and returns the next sequence
@@ -107,6 +117,7 @@ func (c *recovery) readJournal(segs []*segment) (uint64, error) {
 }
 
 func (c *recovery) note(s *segment, r record, at int64) error {
+	s.acked, s.end = true, r.sequence+1
 	switch r.kind {
 	case recordLedger:
 		e, err := parseEntry(r.bytes)
@@ -208,27 +219,75 @@ func splitFileName(name string) (id, start string, ok bool) {
 	return name[:i], name[i+1:], format.ValidSession(name[:i]) == nil
 }
 
+// restored is a session whose file was brought up to date.
+type restored struct {
+	s *recording
+	// written is set where something was written to the file.
+	written bool
+	// kept is why the rest of its bytes stays in memory and in the journal.
+	kept error
+}
+
 // restoreAll brings every session's file up to date, makes all of it
-// durable, and returns the sessions.
+// durable, and returns the sessions. What the disk does not take is kept.
 func (c *recovery) restoreAll() ([]*recording, error) {
+	all, err := c.restoreEach()
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*recording, len(all))
+	var written []*recording
+	for i, x := range all {
+		found[i] = x.s
+		if x.written {
+			written = append(written, x.s)
+		}
+		if x.kept != nil {
+			c.trouble = x.kept
+		}
+	}
+	if n := c.r.pending.Load(); n > c.r.cfg.MaxPendingBytes {
+		return nil, makeRoom(c.r.cfg.Dir, n, c.trouble)
+	}
+	if err := c.syncAll(written); err != nil {
+		c.trouble = err
+	}
+	return found, nil
+}
+
+// syncAll makes durable what was written. After an error a checkpoint writes
+// it again.
+func (c *recovery) syncAll(written []*recording) error {
+	names := make([]string, len(written))
+	for i, s := range written {
+		names[i] = c.r.path(s)
+	}
+	if err := c.r.fs.SyncFiles(names); err != nil {
+		c.r.syncs.suspect = true
+		for _, s := range written {
+			c.r.syncs.add(s)
+		}
+		return fmt.Errorf("syncing session files: %w", err)
+	}
+	return c.r.syncFolders(allFolders[:]...)
+}
+
+// restoreEach restores the sessions side by side.
+func (c *recovery) restoreEach() ([]restored, error) {
 	work := make(chan *entry)
 	var mu sync.Mutex
-	var found []*recording
-	var names []string
-	var errs []error
+	var all []restored
+	var failed error // of one: they mostly fail for one reason
 	var wg sync.WaitGroup
 	for range c.r.cfg.FileWriters {
 		wg.Go(func() {
 			for e := range work {
-				s, err := c.restore(e)
+				x, err := c.restore(e)
 				mu.Lock()
 				if err != nil {
-					errs = append(errs, fmt.Errorf("recovering %s: %w", e.file(), err))
+					failed = fmt.Errorf("recovering %s: %w", e.file(), err)
 				} else {
-					found = append(found, s)
-				}
-				if len(c.records[e.number]) > 0 && err == nil {
-					names = append(names, c.r.path(s))
+					all = append(all, x)
 				}
 				mu.Unlock()
 			}
@@ -239,50 +298,109 @@ func (c *recovery) restoreAll() ([]*recording, error) {
 	}
 	close(work)
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	if err := c.r.fs.SyncFiles(names); err != nil {
-		return nil, err
-	}
-	return found, c.r.syncFolders(allFolders[:]...)
+	return all, failed
 }
 
 // restore writes a session's records into its file.
-func (c *recovery) restore(e *entry) (*recording, error) {
+func (c *recovery) restore(e *entry) (restored, error) {
 	places := c.records[e.number]
 	f, folder, created, err := c.open(e, len(places) > 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		s := c.r.sleeping(e, liveFolder, 0)
-		c.r.setAside(s, fmt.Errorf("its file is missing"))
-		return s, nil
+		c.r.setAside(s, fmt.Errorf("its file is missing: %w", err))
+		return restored{s: s}, nil
+	}
+	if err != nil && len(places) > 0 && created {
+		return c.keep(e, folder, replayed{failed: err})
 	}
 	if err != nil {
-		return nil, err
+		return restored{}, err
 	}
 	defer f.Close()
 	size, err := f.Size()
 	if err != nil {
-		return nil, err
+		return restored{}, err
 	}
-	s := c.r.sleeping(e, folder, size)
 	if len(places) == 0 {
-		return s, nil
+		return restored{s: c.r.sleeping(e, folder, size)}, nil
 	}
-	end, err := c.replay(f, size, places)
-	if err != nil {
-		return nil, err
-	}
-	s.size, s.durable, s.written = end, end, end
 	if created {
-		path := c.r.path(s)
-		return s, errors.Join(f.Close(), c.r.fs.Rename(path+newSuffix, path))
+		return c.restoreFirst(e, f)
 	}
-	return s, nil
+	done, err := c.replay(f, size, places)
+	if err != nil {
+		return restored{}, err
+	}
+	if done.failed != nil {
+		return c.keep(e, folder, done)
+	}
+	return restored{s: c.r.sleeping(e, folder, done.end), written: true}, nil
+}
+
+// restoreFirst makes the file of a session that never got its first bytes.
+func (c *recovery) restoreFirst(e *entry, f File) (restored, error) {
+	path := filepath.Join(c.r.cfg.Dir, liveFolder, e.file())
+	done, err := c.replay(f, 0, c.records[e.number])
+	if err != nil {
+		return restored{}, err
+	}
+	if done.failed == nil {
+		done.failed = errors.Join(f.Close(), c.r.rename(path+newSuffix, path))
+	}
+	if done.failed == nil {
+		return restored{s: c.r.sleeping(e, liveFolder, done.end), written: true}, nil
+	}
+	// What there is of it is removed with all that were not born.
+	return c.keep(e, liveFolder, replayed{failed: done.failed})
+}
+
+// keep leaves to a later write what a file lacks: the bytes stay in memory, and
+// their records in the journal.
+func (c *recovery) keep(e *entry, folder string, done replayed) (restored, error) {
+	rest := c.records[e.number][done.places:]
+	if c.cautious {
+		// What of the journal is stale is not known: it cannot be kept.
+		return restored{}, makeRoom(c.r.cfg.Dir, lengthOf(rest), done.failed)
+	}
+	at, bytes, err := c.remember(rest, done.end)
+	if err != nil {
+		return restored{}, err
+	}
+	s := c.r.sleeping(e, folder, at+int64(len(bytes)))
+	s.written, s.pending, s.misplaced = at, bytes, at > 0
+	c.r.pending.Add(int64(len(bytes)))
+	return restored{s: s, kept: fmt.Errorf("writing %s: %w", e.file(), done.failed)}, nil
+}
+
+func lengthOf(places []recordPlace) (n int64) {
+	for _, p := range places {
+		n += p.length
+	}
+	return n
+}
+
+// remember gives what records add to a file, of which the first at bytes are
+// good.
+func (c *recovery) remember(places []recordPlace, at int64) (int64, []byte, error) {
+	var bytes []byte
+	for _, p := range places {
+		if p.offset > at+int64(len(bytes)) {
+			break
+		}
+		if p.offset < at {
+			at, bytes = p.offset, nil
+		}
+		n := int(p.offset - at)
+		bytes = append(bytes[:n], make([]byte, p.length)...)
+		if err := readFull(p.segment.file, bytes[n:], p.at); err != nil {
+			return 0, nil, fmt.Errorf("reading the journal: %w", err)
+		}
+	}
+	return at, bytes, nil
 }
 
 // open finds a session's file. With create it is made where there is none,
-// empty and under its first name.
+// empty and under its first name; created is set then, also where that fails.
 func (c *recovery) open(e *entry, create bool) (f File, folder string, created bool, err error) {
 	for _, folder := range allFolders {
 		f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, folder, e.file()), false)
@@ -295,36 +413,43 @@ func (c *recovery) open(e *entry, create bool) (f File, folder string, created b
 	}
 	f, err = c.r.fs.OpenFile(filepath.Join(c.r.cfg.Dir, liveFolder, e.file()+newSuffix), true)
 	if err != nil {
-		return nil, liveFolder, false, err
+		return nil, liveFolder, true, err
 	}
 	if err = f.Truncate(0); err != nil {
 		f.Close()
-		return nil, liveFolder, false, err
+		return nil, liveFolder, true, err
 	}
 	return f, liveFolder, true, nil
 }
 
+// replayed is how far a session's records got into its file.
+type replayed struct {
+	// end is the size of the file. After a write that failed it is how much
+	// of the file is good, by the first so many places.
+	end    int64
+	places int
+	failed error
+}
+
 // replay writes records at their offsets and cuts the file behind the last,
-// however often it is done. It returns the file's size.
-func (c *recovery) replay(f File, size int64, places []recordPlace) (int64, error) {
-	end, reached := size, size
+// however often it is done. An error is one of the journal.
+func (c *recovery) replay(f File, size int64, places []recordPlace) (replayed, error) {
+	reached := size
+	done := replayed{end: size}
 	var run []byte // bytes for start
 	var start int64
-	flush := func() error {
-		_, err := f.WriteAt(run, start)
-		run = run[:0]
-		return err
-	}
-	for _, p := range places {
+	for i, p := range places {
 		if p.offset > reached {
 			// What is between was lost by the disk; nothing can follow.
 			c.r.log.Error("bytes of a session are lost", "from", reached, "to", p.offset)
 			break
 		}
 		if len(run) > 0 && (p.offset != start+int64(len(run)) || len(run) > writePiece) {
-			if err := flush(); err != nil {
-				return 0, err
+			if _, done.failed = f.WriteAt(run, start); done.failed != nil {
+				done.end = start
+				return done, nil
 			}
+			run, done.places = run[:0], i
 		}
 		if len(run) == 0 {
 			start = p.offset
@@ -332,16 +457,24 @@ func (c *recovery) replay(f File, size int64, places []recordPlace) (int64, erro
 		n := len(run)
 		run = append(run, make([]byte, p.length)...)
 		if err := readFull(p.segment.file, run[n:], p.at); err != nil {
-			return 0, fmt.Errorf("reading the journal: %w", err)
+			return done, fmt.Errorf("reading the journal: %w", err)
 		}
-		end = p.offset + p.length
-		reached = max(reached, end)
+		done.end = p.offset + p.length
+		reached = max(reached, done.end)
 	}
-	if err := flush(); err != nil {
-		return 0, err
+	if _, done.failed = f.WriteAt(run, start); done.failed != nil {
+		done.end = start
+		return done, nil
 	}
 	if c.cautious {
-		return reached, nil
+		done.end = reached
+		return done, nil
 	}
-	return end, f.Truncate(end)
+	if reached == done.end {
+		return done, nil // nothing is behind it
+	}
+	if done.failed = f.Truncate(done.end); done.failed != nil {
+		done.places = len(places)
+	}
+	return done, nil
 }

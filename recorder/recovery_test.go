@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"reprise/format"
+	"reprise/recorder/disktest"
 )
 
 // afterCrash records ticks 0 to 99 of "m", all of them acknowledged, and
 // turns the machine off; stored tells whether the file was written before.
-func afterCrash(t *testing.T, stored bool, how survival) *memFS {
+func afterCrash(t *testing.T, stored bool, how disktest.Survival) *disktest.Disk {
 	t.Helper()
 	disk := newDisk()
 	cfg := smallConfig(disk)
@@ -30,74 +31,74 @@ func afterCrash(t *testing.T, stored bool, how survival) *memFS {
 			t.Fatal(err)
 		}
 	}
-	after := disk.crash(disk.rng, how)
+	after := disk.Crash(how)
 	r.Close(canceled())
 	return after
 }
 
 // TestRecoveryOfDamage damages the data folder in one way, and starts.
 func TestRecoveryOfDamage(t *testing.T) {
-	live := func(disk *memFS) string { return disk.find("room-m-")[0] }
-	write := func(disk *memFS, name string, b []byte, at int64) {
+	live := func(disk *disktest.Disk) string { return disk.Find("room-m-")[0] }
+	write := func(disk *disktest.Disk, name string, b []byte, at int64) {
 		f, err := disk.OpenFile(name, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.WriteAt(b, at)
 	}
-	size := func(disk *memFS, name string) int64 {
-		b, _ := disk.bytes(name)
+	size := func(disk *disktest.Disk, name string) int64 {
+		b, _ := disk.Bytes(name)
 		return int64(len(b))
 	}
 	for _, c := range []struct {
 		name   string
 		stored bool
-		damage func(disk *memFS)
+		damage func(disk *disktest.Disk)
 		code   Code        // of the producer's open; 0 for none
 		next   format.Tick // that it is told
 		state  State
 	}{
-		{"none, all in the journal", false, func(*memFS) {}, 0, 100, StateLive},
-		{"none, all in the file", true, func(*memFS) {}, 0, 100, StateLive},
-		{"torn tail", true, func(d *memFS) {
+		{"none, all in the journal", false, func(*disktest.Disk) {}, 0, 100, StateLive},
+		{"none, all in the file", true, func(*disktest.Disk) {}, 0, 100, StateLive},
+		{"torn tail", true, func(d *disktest.Disk) {
 			f, _ := d.OpenFile(live(d), false)
 			f.Truncate(size(d, live(d)) - 1)
 		}, 0, 90, StateLive},
-		{"half a footer", true, func(d *memFS) {
+		{"half a footer", true, func(d *disktest.Disk) {
 			end := format.AppendChunk(nil, format.ChunkEnd, 0, format.AppendEnd(nil, format.End{State: format.EndSealed, Totals: countsOf("m", 100)}))
 			write(d, live(d), end, size(d, live(d)))
 		}, 0, 100, StateLive},
-		{"a file longer than the journal says", false, func(d *memFS) {
+		{"a file longer than the journal says", false, func(d *disktest.Disk) {
 			write(d, path.Join(dataDir, liveFolder, "room-m-20000101T000000Z.rply"), bytes.Repeat([]byte("old end "), 1000), 0)
 		}, 0, 100, StateLive},
-		{"a flipped bit in the file", true, func(d *memFS) {
-			b, _ := d.bytes(live(d))
+		{"a flipped bit in the file", true, func(d *disktest.Disk) {
+			b, _ := d.Bytes(live(d))
 			write(d, live(d), []byte{b[500] ^ 1}, 500)
 		}, CodeDamaged, 0, StateQuarantined},
-		{"an empty file", true, func(d *memFS) {
+		{"an empty file", true, func(d *disktest.Disk) {
 			f, _ := d.OpenFile(live(d), false)
 			f.Truncate(0)
 		}, CodeDamaged, 0, StateQuarantined},
-		{"the file is gone", true, func(d *memFS) { d.Remove(live(d)) }, CodeDamaged, 0, StateQuarantined},
-		{"the file of another session", true, func(d *memFS) {
+		{"the file is gone", true, func(d *disktest.Disk) { d.Remove(live(d)) }, CodeDamaged, 0, StateQuarantined},
+		{"the file of another session", true, func(d *disktest.Disk) {
 			write(d, live(d), append(format.AppendHeader(nil), openingOf("n", 0)...), 0)
 			f, _ := d.OpenFile(live(d), false)
 			f.Truncate(int64(format.HeaderSize + len(openingOf("n", 0))))
 		}, CodeDamaged, 0, StateQuarantined},
-		{"the ledger is gone", true, func(d *memFS) { d.Remove(path.Join(dataDir, ledgerName)) }, CodeExists, 0, StateDetached},
-		{"a damaged line of the ledger", true, func(d *memFS) { write(d, path.Join(dataDir, ledgerName), []byte("?"), 10) }, CodeExists, 0, StateDetached},
-		{"the checkpoint is damaged", true, func(d *memFS) {
+		{"the ledger is gone", true, func(d *disktest.Disk) { d.Remove(path.Join(dataDir, ledgerName)) }, CodeExists, 0, StateDetached},
+		{"a damaged line of the ledger", true, func(d *disktest.Disk) { write(d, path.Join(dataDir, ledgerName), []byte("?"), 10) }, CodeExists, 0, StateDetached},
+		{"the checkpoint is damaged", true, func(d *disktest.Disk) {
 			write(d, path.Join(dataDir, journalFolder, checkpointName), make([]byte, 2*pageSize), 0)
 		}, 0, 100, StateLive},
-		{"the journal is gone", true, func(d *memFS) {
-			for _, name := range append(d.find(segmentPrefix), path.Join(dataDir, journalFolder, checkpointName)) {
+		{"the journal is gone", true, func(d *disktest.Disk) {
+			for _, name := range append(d.Find(segmentPrefix), path.Join(dataDir, journalFolder, checkpointName)) {
 				d.Remove(name)
 			}
 		}, 0, 100, StateLive},
-		{"a segment half made", true, func(d *memFS) {
+		{"a segment half made", true, func(d *disktest.Disk) {
 			write(d, path.Join(dataDir, journalFolder, segmentName(7)), make([]byte, 1000), 0)
 		}, 0, 100, StateLive},
-		{"strange files", true, func(d *memFS) {
+		{"strange files", true, func(d *disktest.Disk) {
 			for _, name := range []string{"room-x.rply", "room-x-2026.rply", "notes.txt", "room--20261129T190259Z.rply"} {
 				write(d, path.Join(dataDir, liveFolder, name), []byte("?"), 0)
 			}
@@ -106,7 +107,7 @@ func TestRecoveryOfDamage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				disk := afterCrash(t, c.stored, surviveNothing)
+				disk := afterCrash(t, c.stored, disktest.SurviveNothing)
 				c.damage(disk)
 				r := mustOpen(t, smallConfig(disk))
 				time.Sleep(time.Second) // all files are read
@@ -115,7 +116,7 @@ func TestRecoveryOfDamage(t *testing.T) {
 					t.Fatalf("opened with %+v, %v", reply, err)
 				}
 				if c.code == 0 {
-					b, _ := disk.bytes(live(disk))
+					b, _ := disk.Bytes(live(disk))
 					if err := verifyTicks(b, "m", 0, c.next, nil); err != nil {
 						t.Fatal(err)
 					}
@@ -144,10 +145,10 @@ func countsOf(id string, next format.Tick) format.Totals {
 // stale, old records do not take away what a file has.
 func TestCautiousRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := afterCrash(t, false, surviveNothing)
+		disk := afterCrash(t, false, disktest.SurviveNothing)
 		early := path.Join(dataDir, journalFolder, "early")
-		for _, name := range disk.find(segmentPrefix) {
-			b, _ := disk.bytes(name)
+		for _, name := range disk.Find(segmentPrefix) {
+			b, _ := disk.Bytes(name)
 			f, _ := disk.OpenFile(early+path.Base(name), true)
 			f.WriteAt(b, 0)
 		}
@@ -156,8 +157,8 @@ func TestCautiousRecovery(t *testing.T) {
 		mustAppend(t, s, ticksChunk("m", 11, 100, 200))
 		waitDurable(t, in, 11)
 		mustClose(t, r)
-		for _, name := range disk.find("early") { // the journal as it was before
-			b, _ := disk.bytes(name)
+		for _, name := range disk.Find("early") { // the journal as it was before
+			b, _ := disk.Bytes(name)
 			f, _ := disk.OpenFile(path.Join(dataDir, journalFolder, strings.TrimPrefix(path.Base(name), "early")), true)
 			f.WriteAt(b, 0)
 		}
@@ -195,15 +196,15 @@ func TestReopenedAndCrashed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			after := disk.crash(disk.rng, surviveNothing)
+			after := disk.Crash(disktest.SurviveNothing)
 			r.Close(canceled())
 			r = mustOpen(t, smallConfig(after))
 			time.Sleep(3 * time.Second)
 			if st, ok := r.Lookup("m"); !ok || st.State != StateDetached || st.NextTick != 300 {
 				t.Fatalf("%+v: status %+v", c, st)
 			}
-			name := after.find("room-m-")[0]
-			b, _ := after.bytes(name)
+			name := after.Find("room-m-")[0]
+			b, _ := after.Bytes(name)
 			f, err := checkFile(b)
 			if err != nil || f.Summary().End != nil || f.Torn != nil || !strings.Contains(name, liveFolder) {
 				t.Fatalf("%+v: %s has %+v, %v", c, name, f.Summary(), err)
@@ -231,13 +232,13 @@ func TestSplitChunk(t *testing.T) {
 			if len(chunk) < minSegmentBytes {
 				t.Fatalf("the chunk has only %d bytes", len(chunk))
 			}
-			crash := disk.operations() + k
-			disk.setFault(func(op int, _ opKind, _ string) fault { return fault{crash: op == crash} })
+			crash := disk.Operations() + k
+			disk.SetFault(func(op int, _ disktest.Op, _ string) disktest.Fault { return disktest.Fault{Crash: op == crash} })
 			mustAppend(t, s, chunk)
 			time.Sleep(100 * time.Millisecond)
 			acked := in.get().last.Durable == 1
 			done = acked
-			after := disk.crash(disk.rng, surviveAll)
+			after := disk.Crash(disktest.SurviveAll)
 			r.Close(canceled())
 			r = mustOpen(t, smallConfig(after))
 			_, reply, _ := begin(t, r, "m", 2)
@@ -248,7 +249,7 @@ func TestSplitChunk(t *testing.T) {
 				dropped++
 			}
 			time.Sleep(3 * time.Second)
-			b, _ := after.bytes(after.find("room-m-")[0])
+			b, _ := after.Bytes(after.Find("room-m-")[0])
 			if err := verifyTicks(b, "m", 0, reply.NextTick, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +267,7 @@ func TestSplitChunk(t *testing.T) {
 // TestLedgerLostWithSealedFiles: ids stay taken as long as the files are
 // there, even without the ledger.
 func TestLedgerLostWithSealedFiles(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "a-b", 1)
 		info := seal(t, r, s, "a-b", in)
 		mustClose(t, r)
@@ -284,7 +285,7 @@ func TestLedgerLostWithSealedFiles(t *testing.T) {
 // TestDeletedStaysTaken: an id is not free once its file is deleted, also
 // after a restart.
 func TestDeletedStaysTaken(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		info := seal(t, r, s, "m", in)
 		disk.Remove(path.Join(dataDir, info.File))
@@ -294,7 +295,7 @@ func TestDeletedStaysTaken(t *testing.T) {
 			mustClose(t, r)
 			r = mustOpen(t, smallConfig(disk))
 		}
-		if len(disk.find("room-m-")) != 0 {
+		if len(disk.Find("room-m-")) != 0 {
 			t.Fatal("the deleted file is back")
 		}
 		mustClose(t, r)
@@ -304,7 +305,7 @@ func TestDeletedStaysTaken(t *testing.T) {
 // TestReopenedFileIsGone: an unfinished session whose file was taken away
 // cannot be gone on with.
 func TestReopenedFileIsGone(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, _ := begin(t, r, "m", 1)
 		s.Detach()
 		time.Sleep(70 * time.Second)

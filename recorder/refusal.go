@@ -3,6 +3,8 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"reprise/format"
 )
@@ -51,12 +53,17 @@ const (
 	CodeClosing Code = 13
 	// CodeStorage: the disk does not take what must be stored.
 	CodeStorage Code = 14
+	// CodeRate: the session brings more bytes a second than it may. Go on
+	// after a pause.
+	CodeRate Code = 15
+	// CodeQuota: the session has as many bytes as it may. It can be sealed.
+	CodeQuota Code = 16
 )
 
 var codeNames = [...]string{
 	CodeInvalid: "invalid", CodeExists: "exists", CodeUnknown: "unknown", CodeConflict: "conflict", CodeOrder: "order",
 	CodeDamaged: "damaged", CodeLimit: "limit", CodeFenced: "fenced", CodeWindow: "window", CodeBusy: "busy",
-	CodeEnded: "ended", CodeTotals: "totals", CodeClosing: "closing", CodeStorage: "storage",
+	CodeEnded: "ended", CodeTotals: "totals", CodeClosing: "closing", CodeStorage: "storage", CodeRate: "rate", CodeQuota: "quota",
 }
 
 // String gives the word that logs and flags use.
@@ -89,6 +96,26 @@ func (r *Refusal) Is(target error) bool {
 
 func refuse(code Code, tick format.Tick, text string, args ...any) *Refusal {
 	return &Refusal{Code: code, Tick: tick, Text: fmt.Sprintf(text, args...)}
+}
+
+// kindOf says what kind of trouble an error of the disk is. A refusal says no
+// more: the error may name files of the daemon, which are for its log.
+func kindOf(err error) string {
+	switch {
+	case errors.Is(err, errNoAnswer):
+		return "no answer"
+	case errors.Is(err, errJournalFull):
+		return "the journal is full"
+	case errors.Is(err, syscall.ENOSPC):
+		return "no space is left"
+	case errors.Is(err, fs.ErrNotExist):
+		return "a file is missing"
+	case format.IsDamage(err):
+		return "a file is damaged"
+	case errors.Is(err, format.ErrLimit):
+		return "a limit is exceeded"
+	}
+	return "input/output error"
 }
 
 // refusalOf turns the format's verdict on a chunk into a refusal.

@@ -91,7 +91,8 @@ func (s *recording) unreadable(err error) *Refusal {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return refuse(CodeStorage, s.tracker.Totals().NextTick, "reading back session %s: %v", s.id, err)
+	s.r.log.Error("session cannot be read back", "session", s.id, "error", err)
+	return refuse(CodeStorage, s.tracker.Totals().NextTick, "session %s cannot be read back: %s", s.id, kindOf(err))
 }
 
 // overlap takes a ticks chunk, next in number, whose first ticks are

@@ -3,6 +3,7 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,8 +57,8 @@ func (q *endQueue) take() []*recording {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.list), endBatch)
-	batch := q.list[:n:n]
-	q.list = q.list[n:]
+	batch := slices.Clone(q.list[:n])
+	q.list = slices.Delete(q.list, 0, n)
 	if len(q.list) > 0 {
 		q.signal()
 	}
@@ -96,7 +97,8 @@ func (r *Recorder) finish(batch []*recording) {
 	}
 	for _, s := range batch {
 		s.mu.Lock()
-		s.newLine(s.info)
+		s.ended = s.info
+		s.newLine()
 		s.mu.Unlock()
 	}
 	if !r.wait(r.queue.barrier()) {
@@ -196,7 +198,7 @@ func (s *recording) makeFooter() ([]byte, *SealInfo, error) {
 		s.tracker = found.tracker
 	}
 	seq := s.tracker.Seq()
-	footer, err := s.tracker.Footer(s.source(), s.size, end, why)
+	footer, err := s.tracker.FooterWith(s.source(), s.size, end, why, format.FooterOptions{Sign: s.r.cfg.Sign})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -251,7 +253,7 @@ func (r *Recorder) conclude(s *recording) {
 	h := s.attached
 	s.mu.Unlock()
 	s.entry.Lock()
-	s.tracker = nil
+	s.tracker, s.places = nil, places{}
 	s.entry.Unlock()
 	r.log.Info("session ended", "session", s.id, "state", info.State, "file", info.File, "ticks", info.Ticks)
 	r.stats.ended(info.State)
@@ -267,5 +269,7 @@ func (r *Recorder) setAside(s *recording, err error) {
 	s.state, s.why = StateQuarantined, err.Error()
 	s.mu.Unlock()
 	r.log.Error("session set aside", "session", s.id, "file", s.file(), "error", err)
-	s.ack(func(a *Ack) { a.Err = refuse(CodeDamaged, a.DurableTick, "session %s is set aside: %v", s.id, err) })
+	s.ack(func(a *Ack) {
+		a.Err = refuse(CodeDamaged, a.DurableTick, "session %s is set aside: %s", s.id, kindOf(err))
+	})
 }

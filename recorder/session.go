@@ -34,12 +34,14 @@ type Ack struct {
 	// long as the producer keeps what is not durable; recording goes on by
 	// itself, and the next Ack tells so.
 	Stalled *Refusal
+	// Window is set where OpenReply.Window has changed; else 0.
+	Window int64
 	// Sealed is set once the session's file is finished, durable and in its
 	// place. It is the last Ack.
 	Sealed *SealInfo
 	// Err ends the connection to the session: a newer one has taken over, or
 	// the session cannot be trusted. It is the last Ack.
-	Err error
+	Err *Refusal
 }
 
 // ack tells the attached producer where the session stands, with what fill
@@ -144,7 +146,7 @@ func (s *recording) admits(h *Session) *Refusal {
 	case s.r.closing.Load():
 		return refuse(CodeClosing, due, "the recorder is shutting down: resume after its restart")
 	case s.state == StateQuarantined:
-		return refuse(CodeDamaged, due, "session %s is set aside: %s", s.id, s.why)
+		return refuse(CodeDamaged, due, "session %s is set aside: its file is damaged", s.id)
 	case s.state >= StateEnding:
 		return refuse(CodeEnded, due, "session %s has ended", s.id)
 	case s.attached != h:
@@ -161,13 +163,13 @@ const windowSlack = 2
 // in: the caller takes them off Recorder.coming once they are kept or not.
 func (s *recording) room(n int) *Refusal {
 	held, waiting := s.held()
-	cfg, due := &s.r.cfg, s.tracker.Totals().NextTick
+	cfg, limits, due := &s.r.cfg, s.r.limits.Load(), s.tracker.Totals().NextTick
 	switch {
 	case int64(n) > s.r.journal.chunkLimit():
 		return refuse(CodeLimit, due, "chunk of %d bytes, the journal takes %d at once: send smaller ones, or raise SegmentBytes or Segments", n, s.r.journal.chunkLimit())
 	case waiting > 0 && waiting+int64(n) > windowSlack*s.r.window():
 		return refuse(CodeWindow, due, "%d bytes of session %s wait for the disk, the window is %d: wait for the next acknowledgement", waiting, s.id, s.r.window())
-	case held > 0 && held+int64(n) > cfg.heldLimit():
+	case held > 0 && held+int64(n) > limits.heldLimit():
 		return refuse(CodeStorage, due, "the file of session %s cannot be written, and memory for it is used up: keep the chunk and try again", s.id)
 	}
 	// Other sessions come at the same moment: what they are let in with
@@ -175,6 +177,10 @@ func (s *recording) room(n int) *Refusal {
 	if coming := s.r.coming.Add(int64(n)); s.r.pending.Load()+coming > cfg.MaxPendingBytes {
 		s.r.coming.Add(-int64(n))
 		return refuse(CodeBusy, due, "all sessions hold %d bytes in memory, the most is %d: try again", s.r.pending.Load(), cfg.MaxPendingBytes)
+	}
+	if r := s.withinQuota(n, due); r != nil {
+		s.r.coming.Add(-int64(n))
+		return r
 	}
 	return nil
 }

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"reprise/format"
+	"reprise/recorder/disktest"
 )
 
-func newDisk() *memFS { return newMemFS(rand.New(rand.NewPCG(1, 2))) }
+func newDisk() *disktest.Disk { return disktest.New(rand.New(rand.NewPCG(1, 2))) }
 
 // inBubble runs a test with a recorder on a disk in memory, in virtual time.
-func inBubble(t *testing.T, change func(*Config), test func(t *testing.T, r *Recorder, disk *memFS)) {
+func inBubble(t *testing.T, change func(*Config), test func(t *testing.T, r *Recorder, disk *disktest.Disk)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		disk := newDisk()
@@ -34,7 +35,7 @@ func inBubble(t *testing.T, change func(*Config), test func(t *testing.T, r *Rec
 }
 
 func TestRecordAndSeal(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, reply, in := begin(t, r, "m1", 1)
 		if reply.Resumed || reply.NextTick != 0 || reply.Window != 16<<10 {
 			t.Fatalf("reply %+v", reply)
@@ -68,7 +69,7 @@ func TestRecordAndSeal(t *testing.T) {
 
 // TestZeroTicks: a session without ticks is kept like any other.
 func TestZeroTicks(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "empty", 1)
 		info := seal(t, r, s, "empty", in)
 		f, err := checkFile(sealedBytes(t, disk, info))
@@ -109,7 +110,7 @@ func TestOpening(t *testing.T) {
 		{"too long", make([]byte, format.MaxOpening+1), CodeLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, r *Recorder, _ *memFS) {
+			inBubble(t, nil, func(t *testing.T, r *Recorder, _ *disktest.Disk) {
 				_, _, err := r.OpenSession(OpenRequest{ID: "x", Producer: key(1), Epoch: 1, Opening: c.opening})
 				if c.code == 0 {
 					if err != nil {
@@ -125,7 +126,7 @@ func TestOpening(t *testing.T) {
 		})
 	}
 	for _, id := range []string{"", "a/b", "../x", strings.Repeat("x", 65), "a b", "..", "ä"} {
-		inBubble(t, nil, func(t *testing.T, r *Recorder, _ *memFS) {
+		inBubble(t, nil, func(t *testing.T, r *Recorder, _ *disktest.Disk) {
 			_, _, err := r.OpenSession(OpenRequest{ID: id, Opening: meta("x")})
 			wantRefusal(t, err, CodeInvalid)
 		})
@@ -206,7 +207,7 @@ func TestAppendTable(t *testing.T) {
 	} {
 		for _, where := range []string{"in memory", "in the file", "after a restart"} {
 			t.Run(c.name+" "+where, func(t *testing.T) {
-				inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+				inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 					s, _, in := begin(t, r, id, 1)
 					for i := range format.Tick(10) {
 						mustAppend(t, s, ticksChunk(id, uint64(i+1), i*10, i*10+10))
@@ -237,7 +238,7 @@ func TestAppendTable(t *testing.T) {
 }
 
 // store brings what was sent to where a case wants it.
-func store(t *testing.T, r *Recorder, s *Session, in *inbox, disk *memFS, where, id string) (*Recorder, *Session, *inbox) {
+func store(t *testing.T, r *Recorder, s *Session, in *inbox, disk *disktest.Disk, where, id string) (*Recorder, *Session, *inbox) {
 	t.Helper()
 	switch where {
 	case "in memory":
@@ -256,7 +257,7 @@ func store(t *testing.T, r *Recorder, s *Session, in *inbox, disk *memFS, where,
 }
 
 // finishAppend goes on with the session: whatever came, it must be unharmed.
-func finishAppend(t *testing.T, r *Recorder, s *Session, in *inbox, disk *memFS, id string, st Status) {
+func finishAppend(t *testing.T, r *Recorder, s *Session, in *inbox, disk *disktest.Disk, id string, st Status) {
 	t.Helper()
 	mustAppend(t, s, ticksChunk(id, st.Received+1, st.NextTick, st.NextTick+10))
 	info := seal(t, r, s, id, in)
@@ -270,7 +271,7 @@ func finishAppend(t *testing.T, r *Recorder, s *Session, in *inbox, disk *memFS,
 // TestLateHashOfOverlap: a hash that comes with a tick that was recorded
 // without one is kept, as a late hash.
 func TestLateHashOfOverlap(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 10)) // tick 3 has no hash
 		b := format.NewBatchBuilder(format.Width16, 8, 2)
@@ -296,7 +297,7 @@ func TestLateHashOfOverlap(t *testing.T) {
 }
 
 func TestSealTotals(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		have := r.List()[0].Totals
@@ -327,7 +328,7 @@ func TestSealTotals(t *testing.T) {
 // TestSealTwice: the second call, and one from a new connection, change
 // nothing.
 func TestSealTwice(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, _ := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		totals := r.List()[0].Totals
@@ -357,7 +358,7 @@ func TestEpochs(t *testing.T) {
 		s, _, err := r.OpenSession(OpenRequest{ID: id, Producer: key(k), Epoch: epoch, Opening: openingOf(id, 0)})
 		return s, err
 	}
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "Match", 5)
 		for _, c := range []struct {
 			name  string
@@ -415,7 +416,7 @@ func TestEpochs(t *testing.T) {
 }
 
 func TestContinueAt(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 300))
 		waitDurable(t, in, 1)
@@ -453,7 +454,7 @@ func TestContinueAt(t *testing.T) {
 // TestUnfinishedAndReopened lets a producer go away, come back in time and
 // too late.
 func TestUnfinishedAndReopened(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 300))
 		waitDurable(t, in, 1)
@@ -489,7 +490,7 @@ func TestUnfinishedAndReopened(t *testing.T) {
 		mustAppend(t, s, ticksChunk("m", 2, 300, 400))
 		waitDurable(t, in, 2)
 		waitFor(t, "the move", func() bool {
-			return len(disk.find("room-m-")) == 1 && strings.Contains(disk.find("room-m-")[0], liveFolder)
+			return len(disk.Find("room-m-")) == 1 && strings.Contains(disk.Find("room-m-")[0], liveFolder)
 		})
 		s.Detach()
 
@@ -510,7 +511,7 @@ func TestUnfinishedAndReopened(t *testing.T) {
 
 // TestGoneBeforeTheFirstTick ends a session that has nothing.
 func TestGoneBeforeTheFirstTick(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, _ := begin(t, r, "m", 1)
 		s.Detach()
 		time.Sleep(time.Minute)
@@ -525,7 +526,7 @@ func TestGoneBeforeTheFirstTick(t *testing.T) {
 
 // TestResumeTimeoutStartsAnew: a restart gives every producer its time again.
 func TestResumeTimeoutStartsAnew(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		begin(t, r, "m", 1)
 		mustClose(t, r)
 		time.Sleep(10 * time.Hour)
@@ -541,7 +542,7 @@ func TestResumeTimeoutStartsAnew(t *testing.T) {
 
 // TestWindows holds the bounds on what waits.
 func TestWindows(t *testing.T) {
-	inBubble(t, func(c *Config) { c.FlushInterval, c.SessionWindow = time.Second, 1000 }, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, func(c *Config) { c.FlushInterval, c.SessionWindow = time.Second, 1000 }, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 200)) // one chunk may be larger
 		f := wantRefusal(t, s.Append(ticksChunk("m", 2, 200, 300)), CodeWindow)
@@ -554,7 +555,7 @@ func TestWindows(t *testing.T) {
 			t.Fatalf("%d refusals counted", n)
 		}
 	})
-	inBubble(t, func(c *Config) { c.FlushInterval, c.MaxPendingBytes = time.Second, 4000 }, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, func(c *Config) { c.FlushInterval, c.MaxPendingBytes = time.Second, 4000 }, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		a, _, _ := begin(t, r, "a", 1)
 		b, _, inB := begin(t, r, "b", 1)
 		mustAppend(t, a, ticksChunk("a", 1, 0, 80))
@@ -565,7 +566,7 @@ func TestWindows(t *testing.T) {
 		mustAppend(t, b, ticksChunk("b", 1, 0, 80))
 		waitDurable(t, inB, 1)
 	})
-	inBubble(t, func(c *Config) { c.MaxSessions = 2 }, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, func(c *Config) { c.MaxSessions = 2 }, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		begin(t, r, "a", 1)
 		begin(t, r, "b", 1)
 		_, _, err := r.OpenSession(OpenRequest{ID: "c", Opening: openingOf("c", 0)})
@@ -576,7 +577,7 @@ func TestWindows(t *testing.T) {
 // TestViewAndTail reads a live session while its bytes are in memory, in the
 // file, and in between.
 func TestViewAndTail(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		steps := 0
 		for i := range format.Tick(30) {
@@ -633,7 +634,7 @@ func TestViewAndTail(t *testing.T) {
 
 // TestTailTrimmed takes the front of a tail away while more comes in.
 func TestTailTrimmed(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
@@ -654,7 +655,7 @@ func TestTailTrimmed(t *testing.T) {
 
 // TestKeyframeNotices: what deserves a warning reaches the producer.
 func TestKeyframeNotices(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *memFS) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 10))
 		for i := range uint64(2) {

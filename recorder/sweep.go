@@ -51,6 +51,9 @@ func (r *Recorder) expire(s *recording) {
 	if last, ok := s.tracker.Summary().LastTick(); ok {
 		why = fmt.Sprintf("producer gone for %v after tick %d", r.cfg.ResumeTimeout, last)
 	}
+	if s.overQuota {
+		why += fmt.Sprintf(", when the session was as large as it may be: %d bytes", s.size)
+	}
 	r.log.Warn("session ends as unfinished", "session", s.id, "reason", why)
 	s.beginEnd(format.EndUnfinished, why)
 }
@@ -58,8 +61,8 @@ func (r *Recorder) expire(s *recording) {
 // watchDisk refuses new sessions while the disk is nearly full.
 func (r *Recorder) watchDisk() {
 	free, err := r.fs.Free()
-	if err == nil && free < r.cfg.MinFreeBytes {
-		err = fmt.Errorf("%d bytes are free, new sessions need %d: make room", free, r.cfg.MinFreeBytes)
+	if least := r.limits.Load().MinFreeBytes; err == nil && free < least {
+		err = fmt.Errorf("%d bytes are free, new sessions need %d: make room", free, least)
 	}
 	r.diskLow.Store(err != nil)
 	r.troubles.report(troubleDisk, err)

@@ -37,6 +37,14 @@ func (u *syncs) add(s *recording) {
 	u.set[s] = true
 }
 
+func (u *syncs) forget(batch []*recording) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, s := range batch {
+		delete(u.set, s)
+	}
+}
+
 func (u *syncs) take() map[*recording]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,7 +69,7 @@ func (r *Recorder) syncWritten() error {
 	return r.syncFolders(allFolders[:]...)
 }
 
-// syncSome makes durable what was written to a few session files.
+// syncSome makes durable what was written to the files of sessions that end.
 func (r *Recorder) syncSome(batch []*recording) error {
 	r.syncs.one.Lock()
 	if r.syncs.suspect {
@@ -73,7 +81,12 @@ func (r *Recorder) syncSome(batch []*recording) error {
 	for _, s := range batch {
 		set[s] = true
 	}
-	return r.syncSet(set)
+	if err := r.syncSet(set); err != nil {
+		return err
+	}
+	// Nothing more is written to them: the checkpoint has no need to know.
+	r.syncs.forget(batch)
+	return nil
 }
 
 // syncSet syncs files, after a repair where they are suspect; set must then

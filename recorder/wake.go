@@ -68,16 +68,25 @@ func (s *recording) awake(found *scanned) {
 	}
 	if s.reopening {
 		s.reopening = false
-		s.newLine(nil)
+		s.newLine()
 	}
 	s.cut = found.end < s.size
-	s.misplaced = s.cut || s.folder != liveFolder
-	s.size, s.durable, s.written = found.end, found.end, found.end
+	s.misplaced = s.misplaced || s.cut || s.folder != liveFolder
+	s.cutTo(found.end)
 	s.now.size = found.end
 	s.safe, s.writtenSteps = s.now, s.now.totals.Steps
 	if s.misplaced {
 		s.enqueue()
 	}
+}
+
+// cutTo drops what is behind the session's last chunk. What a start could not
+// write is in memory. The caller holds mu.
+func (s *recording) cutTo(end int64) {
+	s.size, s.durable, s.written = end, end, min(s.written, end)
+	keep := s.pending[:end-s.written]
+	s.r.pending.Add(int64(len(keep) - len(s.pending)))
+	s.pending = keep
 }
 
 // scan reads the first size bytes of a session's file. Errors that match

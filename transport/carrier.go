@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,12 +41,14 @@ type frameReader struct {
 	r *bufio.Reader
 	// silence is how long a read may take; 0 for any time.
 	silence time.Duration
-	used    int // bytes of r that the last frame took
+	born    time.Time
+	heard   atomic.Int64 // when the last bytes came, since born
+	used    int          // bytes of r that the last frame took
 	large   []byte
 }
 
 func newFrameReader(c carrier) *frameReader {
-	f := &frameReader{c: c}
+	f := &frameReader{c: c, born: time.Now()}
 	f.r = bufio.NewReaderSize(timedReader{f}, readBuffer)
 	return f
 }
@@ -61,7 +64,17 @@ func (t timedReader) Read(b []byte) (int, error) {
 	if err := t.f.c.SetReadDeadline(deadline); err != nil {
 		return 0, err
 	}
-	return t.f.c.Read(b)
+	n, err := t.f.c.Read(b)
+	if n > 0 {
+		t.f.heard.Store(int64(time.Since(t.f.born)))
+	}
+	return n, err
+}
+
+// quiet is for how long nothing came, for people. What carries the frames may
+// have given up before the reader's own time was over.
+func (f *frameReader) quiet() time.Duration {
+	return (time.Since(f.born) - time.Duration(f.heard.Load())).Round(100 * time.Millisecond)
 }
 
 // next returns the next frame. The body is valid until the next call. The

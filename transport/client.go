@@ -44,7 +44,7 @@ type ClientConfig struct {
 
 	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB. If the
 	// game's process is killed, what was recorded within the linger is lost;
-	// with a spool, only marks, reports, joins, leaves and keyframes are.
+	// with a spool, nothing is but the open tick.
 	ChunkLinger time.Duration
 	ChunkBytes  int
 	// WriteLinger gathers the frames of one write; 2 ms.
@@ -60,6 +60,10 @@ type ClientConfig struct {
 	// BackoffMin and BackoffMax bound the pause before another try, which
 	// grows and is random; 50 ms and 5 s.
 	BackoffMin, BackoffMax time.Duration
+
+	// Socket makes the socket of a connection to a daemon, which the client
+	// closes; nil makes one of the system's.
+	Socket func(daemon *net.UDPAddr) (net.PacketConn, error)
 
 	// OnError takes what goes wrong, for a log: refusals, gaps, spool
 	// errors, lost connections (with an empty session). It is called by one
@@ -81,6 +85,9 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	set(&c.WriteTimeout, 30*time.Second)
 	set(&c.BackoffMin, 50*time.Millisecond)
 	set(&c.BackoffMax, 5*time.Second)
+	if c.Socket == nil {
+		c.Socket = udpSocket
+	}
 	if c.OnError == nil {
 		c.OnError = func(string, error) {}
 	}
@@ -91,7 +98,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 // itself, and holds any number of recordings.
 type Client struct {
 	cfg    ClientConfig
-	addrs  []string
+	addrs  *addresses
 	dial   func(ctx context.Context, addr string) (carrier, error)
 	memory atomic.Int64 // what is not durable and held in memory
 
@@ -117,7 +124,6 @@ type Client struct {
 	inSendable map[*Recording]bool
 	spools     fifo[*Recording]
 	retired    fifo[retired]
-	next       int // the address to try first
 	links      int
 	sentBytes  uint64
 }
@@ -147,23 +153,28 @@ func Dial(ctx context.Context, addrs []string, cfg ClientConfig) (*Client, error
 	if cfg.TLS == nil {
 		return nil, errors.New("a client needs a TLS configuration: see Trust")
 	}
-	if len(addrs) == 0 {
-		return nil, errors.New("a client needs the address of a daemon")
+	list, err := newAddresses(addrs)
+	if err != nil {
+		return nil, err
 	}
-	for _, a := range addrs {
-		if _, _, err := net.SplitHostPort(a); err != nil {
-			return nil, fmt.Errorf("address %q: use host:port: %w", a, err)
-		}
-	}
-	c := newClient(addrs, cfg)
-	c.dial = c.dialQUIC
+	c := newClient(list, cfg)
+	c.dial = c.dialing().dialQUIC
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func newClient(addrs []string, cfg ClientConfig) *Client {
+// dialing is how the client reaches its daemon.
+func (c *Client) dialing() *dialing {
+	return c.cfg.dialing(LowestVersion)
+}
+
+func (c *ClientConfig) dialing(lowest uint64) *dialing {
+	return &dialing{tls: c.TLS, token: c.Token, agent: c.Agent, lowest: lowest, timeout: c.DialTimeout, silence: c.DeadAfter, write: c.WriteTimeout, socket: c.Socket}
+}
+
+func newClient(addrs *addresses, cfg ClientConfig) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Client{cfg: cfg.withDefaults(), addrs: addrs, ctx: ctx, stop: stop,
 		keeping: make(chan struct{}, 1), writing: make(chan struct{}, 1), bell: make(chan struct{}, 1),
@@ -249,8 +260,8 @@ func (c *Client) Open(s Spec) (*Recording, error) {
 // its key (s.Key) but neither memory nor spool. Ticks that are missing
 // before at become a gap; ticks that are stored already are recorded again
 // and compared, without their hashes. s says again what the session is;
-// s.Players are all who have joined and not left. Continue waits for the
-// daemon's answer.
+// s.Players are all who have joined and not left. Continue waits until the
+// daemon has all that comes before on disk.
 func (c *Client) Continue(ctx context.Context, s Spec, at format.Tick) (*Recording, error) {
 	if s.Key == [KeySize]byte{} {
 		return nil, errors.New("to continue a session needs the key that opened it")
@@ -268,7 +279,7 @@ func (c *Client) Continue(ctx context.Context, s Spec, at format.Tick) (*Recordi
 	if err := c.adopt(r); err != nil {
 		return nil, err
 	}
-	if err := r.await(ctx, func() bool { return r.live }); err != nil {
+	if err := r.await(ctx, r.settledBehind); err != nil {
 		return nil, errors.Join(err, r.abandon(false))
 	}
 	return r, r.beginAfter(c.cfg.Spool)
@@ -411,8 +422,11 @@ func (c *Client) newRecording(s *Spec) (*Recording, error) {
 	}
 	set(&meta.Width, defaultWidth(s.Book))
 	set(&meta.StartedAt, time.Now().UnixMicro())
+	if meta.Env == nil {
+		meta.Env = Machine()
+	}
 	r := &Recording{client: c, id: meta.Session, key: s.Key, times: s.Times, began: time.Now(), q: newQueue(),
-		notes: notes{present: map[uint64]bool{}}, durable: meta.FirstTick}
+		notes: notes{present: map[uint64]bool{}}, durable: meta.FirstTick, mayHaveTick: meta.FirstTick}
 	if r.key == [KeySize]byte{} {
 		rand.Read(r.key[:])
 	}
@@ -482,7 +496,7 @@ func (r *Recording) beginAfter(folder string) (err error) {
 		}
 		r.keepTail()
 	}
-	r.halted = r.over
+	r.continuing, r.halted = false, r.over
 	return nil
 }
 
@@ -503,6 +517,15 @@ func (c *Client) resume(s *spool) (*Recording, error) {
 	if err := s.cutTail(h.end, p.Continued == nil); err != nil {
 		return nil, err
 	}
+	if len(h.chunks) == 0 {
+		h.first = was.After + 1
+	}
+	h.next = max(h.next, was.At) // its chunks may all be without ticks
+	h.begin = max(h.meta.FirstTick, was.At)
+	last, _ := h.last()
+	if p.Unproven == nil {
+		p.Unproven = &last
+	}
 	p.Start = nextStart(p.Start)
 	if err := s.writeProducer(p); err != nil {
 		return nil, err
@@ -511,16 +534,21 @@ func (c *Client) resume(s *spool) (*Recording, error) {
 		began: time.Now(), elapsed: sinceWall(h.meta.StartedAt), opening: h.opening, continued: p.Continued != nil}
 	r.describe(h.meta)
 	r.restoreHistory(h, &was)
-	return r, r.recoverTail()
+	r.unproven = true
+	r.mayHave, r.mayHaveTick = h.upTo(*p.Unproven)
+	err = r.recoverKeyframes(h.parts)
+	if err == nil {
+		err = r.recoverTail()
+	}
+	if err != nil {
+		r.letGo()
+	}
+	return r, err
 }
 
 // restoreHistory enters what an earlier process recorded.
 func (r *Recording) restoreHistory(h *history, was *continued) {
-	next := h.next
-	if len(h.chunks) == 0 {
-		h.first, next = was.After+1, max(next, was.At)
-	}
-	r.b.Skip(next)
+	r.b.Skip(h.next)
 	r.q = queue{first: h.first, chunks: h.chunks}
 	for _, c := range h.chunks {
 		r.q.total += int64(c.size)
@@ -532,7 +560,12 @@ func (r *Recording) restoreHistory(h *history, was *continued) {
 	r.counted.Hashes += was.Counted.Hashes
 	r.hashed, r.notes, r.lastTime = h.hashed, h.notes, h.lastTime
 	r.missed.gaps, r.missed.bytes = h.gaps, h.gapBytes
-	r.keys.nextID, r.keys.half = h.lastID, len(h.parts)
+	for _, g := range h.gaps {
+		if g.Reason == noRoom {
+			r.missed.ticks += uint64(g.Last - g.First + 1)
+		}
+	}
+	r.keys.nextID, r.keys.half = h.lastID, h.half()
 	r.durable = r.firstTick
 }
 

@@ -174,7 +174,7 @@ func TestDialFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.kill()
-		c := newClient([]string{"a:1", "b:2"}, w.cfg)
+		c := newClient(&addresses{list: []string{"a:1", "b:2"}}, w.cfg)
 		c.dial = w.dial
 		err := c.start(context.Background())
 		if err == nil || w.dials != 2 {

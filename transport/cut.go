@@ -30,7 +30,7 @@ func (r *Recording) cut() {
 // push frames a body as the next chunk of the stream.
 func (r *Recording) push(typ format.ChunkType, body []byte) {
 	data := format.AppendChunk(make([]byte, 0, len(body)+32), typ, r.q.next(), body)
-	c := &chunk{data: data, size: len(data)}
+	c := &chunk{data: data, size: len(data), next: r.b.NextTick() - format.Tick(r.b.Ticks())}
 	r.q.push(c)
 	r.resumed = false
 	r.hold(int64(c.size))
@@ -124,6 +124,9 @@ func (r *Recording) missTick() error {
 	return ErrFull
 }
 
+// noRoom is the reason of the gaps that the client declares.
+const noRoom = "the client had no room: the daemon did not confirm in time"
+
 // endGap declares what was left out.
 func (r *Recording) endGap() error {
 	m := &r.missed
@@ -132,7 +135,7 @@ func (r *Recording) endGap() error {
 		return nil
 	}
 	r.cutHashes()
-	g := format.Gap{First: m.first, Last: m.next - 1, Reason: "the client had no room: the daemon did not confirm in time"}
+	g := format.Gap{First: m.first, Last: m.next - 1, Reason: noRoom}
 	if err := r.cutGap(g); err != nil {
 		return err
 	}
@@ -150,8 +153,8 @@ func (r *Recording) cutGap(g format.Gap) error {
 	}
 	r.missed.bytes += len(body)
 	r.missed.gaps = append(r.missed.gaps, g)
-	r.push(format.ChunkGap, body)
 	r.b.Skip(g.Last + 1)
+	r.push(format.ChunkGap, body)
 	r.keep(recordGap, g.First, body)
 	return nil
 }
@@ -165,6 +168,8 @@ type notes struct {
 
 	salted  bool
 	present map[uint64]bool
+	// markCount, playerCount and reportCount are how many there were.
+	markCount, playerCount, reportCount uint64
 	// markBytes and playerBytes are those of the whole session.
 	markBytes, playerBytes int
 	refused                uint64

@@ -62,21 +62,12 @@ func (c *Client) reconnect(tries int) *link {
 }
 
 // tryAll tries every address once, the one that worked last first.
-func (c *Client) tryAll(ctx context.Context) (*link, error) {
-	var errs []error
-	for i := range c.addrs {
-		n := (c.next + i) % len(c.addrs)
-		l, err := c.try(ctx, c.addrs[n])
-		if err == nil {
-			c.next = n
-			return l, nil
-		}
-		errs = append(errs, fmt.Errorf("%s: %w", c.addrs[n], err))
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return nil, errors.Join(errs...)
+func (c *Client) tryAll(ctx context.Context) (l *link, err error) {
+	err = c.addrs.each(ctx, func(addr string) (err error) {
+		l, err = c.try(ctx, addr)
+		return err
+	})
+	return l, err
 }
 
 func (c *Client) try(ctx context.Context, addr string) (*link, error) {
@@ -109,7 +100,7 @@ func (c *Client) detach(l *link, err error) {
 	c.link = nil
 	c.sendable, c.inSendable = fifo[*Recording]{}, map[*Recording]bool{}
 	if temporary(err) {
-		c.next = (c.next + 1) % len(c.addrs)
+		c.addrs.turn()
 	}
 	recordings := make([]*Recording, 0, len(c.recordings))
 	for _, r := range c.recordings {
@@ -163,22 +154,21 @@ func (c *Client) popOpen() *Recording {
 // dialQUIC opens a QUIC connection and its one stream. Each connection has a
 // socket of its own: a new one gets past what is wrong with the old one's
 // path.
-func (c *Client) dialQUIC(ctx context.Context, addr string) (carrier, error) {
+func (d *dialing) dialQUIC(ctx context.Context, addr string) (carrier, error) {
 	remote, host, err := resolve(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	udp, err := net.ListenUDP(networkOf(remote.IP), nil)
+	socket, err := d.socket(remote)
 	if err != nil {
 		return nil, err
 	}
-	growBuffers(udp)
-	transport := &quic.Transport{Conn: udp}
+	transport := &quic.Transport{Conn: socket}
 	release := func() {
 		transport.Close()
-		udp.Close()
+		socket.Close()
 	}
-	conn, err := transport.Dial(ctx, remote, clientTLS(c.cfg.TLS, host), clientQUIC(c.cfg.DialTimeout, c.cfg.DeadAfter))
+	conn, err := transport.Dial(ctx, remote, clientTLS(d.tls, host), clientQUIC(d.timeout, d.silence))
 	if err != nil {
 		release()
 		return nil, dialError(ctx, err)
@@ -190,6 +180,16 @@ func (c *Client) dialQUIC(ctx context.Context, addr string) (carrier, error) {
 		return nil, dialError(ctx, err)
 	}
 	return &quicCarrier{Stream: stream, conn: conn, release: release}, nil
+}
+
+// udpSocket makes a socket that reaches a daemon.
+func udpSocket(remote *net.UDPAddr) (net.PacketConn, error) {
+	udp, err := net.ListenUDP(networkOf(remote.IP), nil)
+	if err != nil {
+		return nil, err
+	}
+	growBuffers(udp)
+	return udp, nil
 }
 
 // dialError says what a failed handshake means where QUIC does not.

@@ -27,6 +27,9 @@ var (
 	// ErrSpooled is returned by Open for a session whose spool file exists:
 	// an earlier process recorded it. See Client.Resume.
 	ErrSpooled = errors.New("the session is in the spool")
+	// ErrLink is matched by the errors of a RelaySession whose connection is
+	// gone: open it again.
+	ErrLink = errors.New("the connection to the daemon is gone")
 	// ErrLost is matched where the daemon no longer has chunks that it had
 	// confirmed as durable, and the client has dropped them: its storage was
 	// lost or exchanged.

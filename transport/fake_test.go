@@ -25,6 +25,7 @@ type fakeRecorder struct {
 	held        chan struct{}
 	heldSession string
 	opens       int
+	seals       int
 	attached    int
 	detached    int
 }
@@ -50,7 +51,9 @@ type fakeSession struct {
 	received, durable uint64
 	durableTick       format.Tick
 	durableSize       int
+	claimed           bool // the opening is durable
 	timer             bool
+	sealing           bool // Seal was accepted
 	sealed            *sealed
 	opening           []byte
 	overlap           format.Tick // ticks below it are compared
@@ -122,10 +125,11 @@ func (f *fakeRecorder) Open(req OpenRequest, sink Sink) (Session, OpenReply, err
 		s.continueAt(req.ContinueAt)
 	}
 	s.epoch, s.sink = req.Epoch, sink
+	s.syncLater()
 	s.turn++
 	f.attached++
 	return &handle{s, s.turn}, OpenReply{Received: s.received, Durable: s.durable, DurableTick: s.durableTick,
-		Totals: s.tracker.Totals(), Window: f.window}, nil
+		Totals: s.tracker.Totals(), Window: f.window, Ending: s.sealing && s.sealed == nil}, nil
 }
 
 func (s *fakeSession) continueAt(at format.Tick) {
@@ -133,7 +137,6 @@ func (s *fakeSession) continueAt(at format.Tick) {
 	if at > next {
 		body := format.AppendGap(nil, format.Gap{First: next, Last: at - 1, Reason: "never came", ByRecorder: true})
 		s.put(format.Chunk{Type: format.ChunkGap, Body: body}, format.AppendChunk(nil, format.ChunkGap, 0, body))
-		s.durableSize, s.durableTick = len(s.file.Bytes()), at
 	}
 	s.overlap = s.tracker.Totals().NextTick
 }
@@ -179,7 +182,7 @@ func (h *handle) Append(framed []byte) error {
 			return err
 		}
 	}
-	if s.sealed != nil {
+	if s.sealing || s.sealed != nil {
 		return refuse(CodeEnded, "")
 	}
 	if old, ok := s.chunks[c.Seq]; ok {
@@ -255,6 +258,7 @@ func (s *fakeSession) syncLater() {
 			return
 		}
 		s.durable, s.durableTick, s.durableSize = s.received, s.tracker.Totals().NextTick, len(s.file.Bytes())
+		s.claimed = true
 		if s.sink != nil {
 			s.sink.Ack(s.received, s.durable, s.durableTick)
 		}
@@ -275,6 +279,8 @@ func (h *handle) Seal(totals format.Totals) error {
 		s.sink.Sealed(s.sealed.digest, s.sealed.name)
 		return nil
 	}
+	h.rec.seals++
+	s.sealing = true
 	time.AfterFunc(s.rec.delay, func() { s.finish() })
 	return nil
 }
@@ -327,7 +333,11 @@ func (f *fakeRecorder) crash() {
 		if s.sealed != nil {
 			continue
 		}
-		fresh := &fakeSession{rec: f, id: id, key: s.key, epoch: s.epoch, opening: s.opening, turn: s.turn + 1, tracker: format.NewTracker(), file: &format.Buffer{}, chunks: map[uint64][]byte{}, overlap: s.overlap}
+		if !s.claimed {
+			delete(f.sessions, id)
+			continue
+		}
+		fresh := &fakeSession{rec: f, id: id, key: s.key, epoch: s.epoch, opening: s.opening, turn: s.turn + 1, claimed: true, tracker: format.NewTracker(), file: &format.Buffer{}, chunks: map[uint64][]byte{}, overlap: s.overlap}
 		kept := s.file.Bytes()[:s.durableSize]
 		fresh.file.Write(kept[:format.HeaderSize])
 		for b := kept[format.HeaderSize:]; len(b) > 0; {

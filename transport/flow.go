@@ -20,7 +20,7 @@ func (r *Recording) beginOpen(l *link, alias uint64, dst []byte) ([]byte, bool) 
 	if r.over || r.link == l || r.trouble != nil && !temporary(r.trouble) {
 		return dst, false
 	}
-	r.link, r.alias, r.live, r.sealSent = l, alias, false, false
+	r.link, r.alias, r.live, r.sealSent, r.stalled = l, alias, false, false, false
 	r.epoch++
 	o := open{alias: alias, session: r.id, key: r.key, epoch: r.epoch, continues: r.continuing, at: r.continueAt}
 	if !r.continued {
@@ -44,29 +44,40 @@ func (r *Recording) unlink(l *link) {
 	}
 }
 
-// take appends the frames that may go now, until dst has most bytes; more
-// tells whether some are left.
-func (r *Recording) take(l *link, dst []byte, most int) (out []byte, more bool) {
+// take appends the frames that may go now, until dst has most bytes or a part
+// of a keyframe is among them; more tells whether some are left. Behind a
+// part nothing follows in a write: ticks that come meanwhile do not have to
+// wait for the next parts on a slow link.
+func (r *Recording) take(l *link, dst []byte, most int) (out []byte, part, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.link == l && r.live && !r.over {
-		if len(dst) >= most {
-			return dst, true
+	for r.link == l && r.live && !r.over && !r.stalled {
+		if part || len(dst) >= most {
+			return dst, part, true
 		}
 		c := r.nextChunk()
 		if c == nil {
-			return r.takeSeal(dst), false
+			return r.takeSeal(dst), false, false
 		}
 		if r.spooling() && !c.spooled || !r.q.allows(c.size) {
-			return dst, false // the spool, or an ack, calls again
+			return dst, false, false // the spool, or an ack, calls again
 		}
 		ok := false
 		if dst, ok = r.appendChunk(l, dst, c); !ok {
-			return dst, false
+			return dst, false, false
 		}
 		r.q.markSent()
+		r.noteSent()
+		part = c.part
 	}
-	return dst, false
+	return dst, part, false
+}
+
+// noteSent remembers how far the daemon may be.
+func (r *Recording) noteSent() {
+	if seq, next, ok := r.q.sentTo(); ok && seq > r.mayHave {
+		r.mayHave, r.mayHaveTick = seq, next
+	}
 }
 
 // nextChunk is the chunk to send next. Where none waits, a part of a
@@ -125,63 +136,129 @@ func (r *Recording) opened(l *link, o *opened) error {
 	if r.continuing {
 		r.beginContinued(o)
 	}
-	if !r.q.resume(o.received) {
-		return r.rewind(l, o)
+	a := answer{link: l, opened: *o, compares: l.ok.version >= versionList}
+	switch {
+	case o.received > r.mayHave:
+		r.refuseOther(&a)
+	case r.unproven && r.spooling():
+		r.proving = &a
+		r.client.spoolSoon(r)
+	default:
+		r.follow(&a)
 	}
-	r.goLive(o)
 	return nil
 }
 
+// answer is a daemon's answer to an open frame.
+type answer struct {
+	opened
+	link *link
+	// compares: the daemon confirms a chunk that comes again.
+	compares bool
+}
+
+// refuseOther ends delivery to a daemon that has what this recording never
+// sent: another process has the same key, or an older copy of the spool was
+// resumed, or the spool lost its end with its machine.
+func (r *Recording) refuseOther(a *answer) {
+	a.link.say(appendLeave(nil, a.alias))
+	r.refuse(&Refusal{Code: CodeConflict, Tick: r.mayHaveTick, HasTick: true, Text: fmt.Sprintf(
+		"the daemon has chunk %d, of this recording it can have %d: another process recorded on, or this spool is an older copy; Continue goes on with the key",
+		a.received, r.mayHave)})
+}
+
+// proved goes on once the spool is known to be what the daemon has: the last
+// chunk that both have is sent again, so that the daemon compares it.
+func (r *Recording) proved(a *answer) {
+	r.unproven = false
+	if r.link != a.link {
+		return
+	}
+	if a.compares && !a.ending && a.received >= r.q.first {
+		a.received--
+		a.durable, a.durableTick = min(a.durable, a.received), r.firstTick
+	}
+	r.follow(a)
+}
+
+// follow goes on where the daemon is.
+func (r *Recording) follow(a *answer) {
+	switch {
+	case !r.q.resume(a.received):
+		r.rewind(a)
+	case a.ending:
+		r.followEnding(a)
+	default:
+		r.goLive(a)
+	}
+}
+
 // goLive sends on from where the daemon is.
-func (r *Recording) goLive(o *opened) {
-	r.live, r.trouble = true, nil
-	r.q.window = int64(min(o.window, 1<<62))
-	r.settle(o.durable, o.durableTick)
+func (r *Recording) goLive(a *answer) {
+	r.live = true
+	if !r.stalled {
+		r.trouble = nil
+	}
+	r.claimed = r.claimed || a.safe || !a.compares
+	r.q.window = int64(min(a.window, 1<<62))
+	r.settle(a.durable, a.durableTick)
 	r.client.ready(r)
 	r.announce()
+}
+
+// followEnding waits for the end of a session that was asked to be sealed on
+// an earlier connection, perhaps by an earlier process. What was recorded
+// since then it does not take.
+func (r *Recording) followEnding(a *answer) {
+	if a.received+1 < r.q.next() || r.b.Ticks() > 0 || r.b.OpenSteps() > 0 {
+		r.end(&Refusal{Code: CodeEnded, Tick: a.totals.NextTick, HasTick: true, Text: "the session is sealed, without what was recorded since"}, false)
+		return
+	}
+	r.sealing, r.sealSent, r.halted = true, true, true
+	r.goLive(a)
 }
 
 // beginContinued starts the stream of a producer that goes on without its
 // spool: behind the chunks and ticks that the daemon has.
 func (r *Recording) beginContinued(o *opened) {
-	r.continuing = false
 	r.q.first = o.received + 1
+	r.mayHave, r.mayHaveTick = o.received, max(r.continueAt, o.totals.NextTick)
 	r.countFrom = o.totals.NextTick
 	r.counted = o.totals
 	r.counted.NextTick = 0
 }
 
-// rewind handles a daemon that does not continue the queue. One that has more
-// than was cut was fed by someone else; one that has less than it confirmed
-// has lost it, and gets it again from the spool.
-func (r *Recording) rewind(l *link, o *opened) error {
-	if o.received+1 > r.q.next() {
-		l.say(appendLeave(nil, o.alias))
-		r.refuse(refuse(CodeConflict, "the daemon has chunk %d, only %d were recorded here", o.received, r.q.next()-1))
-		return nil
-	}
+// settledBehind tells whether the daemon has on disk what Continue goes on
+// behind: the chunks of earlier processes, and the gap. Until then a daemon
+// that was restarted may have less, and is asked again.
+func (r *Recording) settledBehind() bool {
+	return r.live && r.durableChunk+1 >= r.q.first && r.durable >= max(r.continueAt, r.countFrom)
+}
+
+// rewind handles a daemon that has less than it confirmed: it has lost that,
+// and gets it again from the spool.
+func (r *Recording) rewind(a *answer) {
 	if r.spool == nil {
-		l.say(appendLeave(nil, o.alias))
-		r.end(fmt.Errorf("session %s: %w: it has chunk %d of %d", r.id, ErrLost, o.received, r.q.first-1), false)
-		return nil
+		a.link.say(appendLeave(nil, a.alias))
+		r.end(fmt.Errorf("session %s: %w: it has chunk %d of %d", r.id, ErrLost, a.received, r.q.first-1), false)
+		return
 	}
-	go r.restore(l, *o)
-	return nil
+	go r.restore(*a)
 }
 
 // restore reads the chunks that the daemon has lost back from the spool.
-func (r *Recording) restore(l *link, o opened) {
+func (r *Recording) restore(a answer) {
 	h, err := r.spool.scan(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.link != l || r.over {
+	if r.link != a.link || r.over {
 		return
 	}
-	if err == nil && (h.first > o.received+1 || h.first+uint64(len(h.chunks)) < r.q.first) {
+	if err == nil && (h.first > a.received+1 || h.first+uint64(len(h.chunks)) < r.q.first) {
 		err = errors.New("it does not hold them either")
 	}
 	if err != nil {
-		l.say(appendLeave(nil, o.alias))
+		a.link.say(appendLeave(nil, a.alias))
 		r.end(fmt.Errorf("session %s: %w; reading back the spool: %w", r.id, ErrLost, err), false)
 		return
 	}
@@ -194,19 +271,24 @@ func (r *Recording) restore(l *link, o opened) {
 		q.push(c)
 	}
 	r.q = q
-	r.durable = min(r.durable, o.durableTick)
-	r.q.resume(o.received)
-	r.client.tell(r.id, fmt.Errorf("%w: it has chunk %d of %d; the spool sends them again", ErrLost, o.received, q.next()-1))
-	r.goLive(&o)
+	r.durable = min(r.durable, a.durableTick)
+	r.q.resume(a.received)
+	r.client.tell(r.id, fmt.Errorf("%w: it has chunk %d of %d; the spool sends them again", ErrLost, a.received, q.next()-1))
+	r.goLive(&a)
 }
 
 // acked takes an ack.
 func (r *Recording) acked(l *link, a *ack) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.link != l || !r.live || r.over {
+	if r.link != l || r.over {
 		return nil
 	}
+	r.flowing()
+	if !r.live {
+		return nil
+	}
+	r.claimed = true
 	before := r.q.first
 	if !r.settle(a.durable, a.durableTick) {
 		return &FrameError{Frame: frameName(typeAck), What: fmt.Sprintf("session %s: chunk %d was never sent", r.id, a.durable)}
@@ -223,7 +305,7 @@ func (r *Recording) acked(l *link, a *ack) error {
 
 // settle forgets what is durable; false where it was never sent.
 func (r *Recording) settle(durable uint64, tick format.Tick) bool {
-	r.durable = max(r.durable, tick)
+	r.durable, r.durableChunk = max(r.durable, tick), max(r.durableChunk, durable)
 	return r.q.settle(durable, func(c *chunk) {
 		r.client.memory.Add(-chunkCost)
 		r.drop(c)
@@ -236,6 +318,30 @@ func (r *Recording) windowed(l *link, bytes uint64) {
 	defer r.mu.Unlock()
 	if r.link == l && r.live {
 		r.q.window = int64(min(bytes, 1<<62))
+		r.client.ready(r)
+	}
+}
+
+// stalledBy takes the daemon's word that what it has does not become durable:
+// nothing more is sent until it acknowledges something.
+func (r *Recording) stalledBy(l *link, why *Refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.link != l || r.over {
+		return
+	}
+	r.stalled, r.trouble = true, why
+	r.client.tell(r.id, why)
+	r.announce()
+}
+
+// flowing ends a stall.
+func (r *Recording) flowing() {
+	if !r.stalled {
+		return
+	}
+	r.stalled, r.trouble = false, nil
+	if r.live {
 		r.client.ready(r)
 	}
 }
@@ -295,12 +401,7 @@ func (r *Recording) end(reason error, delivered bool) {
 	}
 	r.over, r.halted, r.live, r.link = true, true, false, nil
 	r.trouble = reason
-	r.hold(-r.memory)
-	r.client.memory.Add(-chunkCost * int64(len(r.q.chunks)))
-	for _, k := range r.keys.waiting {
-		r.client.memory.Add(-int64(len(k.state)))
-	}
-	r.keys.waiting, r.q.chunks, r.tail = nil, nil, nil
+	r.letGo()
 	r.client.forget(r)
 	r.announce()
 	if reason != ErrSealed && reason != ErrClosed {
@@ -309,6 +410,16 @@ func (r *Recording) end(reason error, delivered bool) {
 	if r.spool != nil {
 		r.client.retire(r.spool, delivered)
 	}
+}
+
+// letGo gives back the memory of all that waits.
+func (r *Recording) letGo() {
+	r.hold(-r.memory)
+	r.client.memory.Add(-chunkCost * int64(len(r.q.chunks)))
+	for _, k := range r.keys.waiting {
+		r.client.memory.Add(-int64(len(k.state)))
+	}
+	r.keys.waiting, r.q.chunks, r.tail = nil, nil, nil
 }
 
 // spooling tells whether chunks go to the spool first.

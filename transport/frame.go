@@ -31,6 +31,7 @@ const (
 	typeSeal  byte = 0x04
 	typeLeave byte = 0x05
 	typeClose byte = 0x06
+	typeList  byte = 0x07
 
 	typeAlive byte = 0x20
 
@@ -42,17 +43,27 @@ const (
 	typeRefused byte = 0x46
 	typeDrain   byte = 0x47
 	typeClosed  byte = 0x48
+	typeListing byte = 0x49
 
 	frameOptional byte = 0x80
+	typeStalled   byte = 0x80
 )
 
-// openContinue is a flag of an open frame. It must not change.
-const openContinue = 0x01
+// Flags of frames travel on the wire. They must not change.
+const (
+	openContinue = 0x01 // of open
+
+	openedSafe   = 0x01 // of opened
+	openedEnding = 0x02
+
+	listingMore = 0x01 // of listing
+)
 
 var frameNames = map[byte]string{
 	typeHello: "hello", typeOpen: "open", typeChunk: "chunk", typeSeal: "seal", typeLeave: "leave",
 	typeClose: "close", typeAlive: "alive", typeHelloOK: "hello-ok", typeOpened: "opened", typeAck: "ack",
 	typeWindow: "window", typeSealed: "sealed", typeRefused: "refused", typeDrain: "drain", typeClosed: "closed",
+	typeList: "list", typeListing: "listing", typeStalled: "stalled",
 }
 
 func frameName(typ byte) string {
@@ -172,6 +183,18 @@ func (f *fields) text(field string, most int) string {
 	return string(f.bytes(int(f.number("the length of "+field, uint64(most))), field))
 }
 
+// flags reads a byte of flags, of which these are known.
+func (f *fields) flags(known byte) byte {
+	b := f.bytes(1, "the flags")
+	if f.err != nil {
+		return 0
+	}
+	if b[0]&^known != 0 {
+		f.fail("flags %#02x: only %#02x is known", b[0], known)
+	}
+	return b[0]
+}
+
 // alias reads the alias of a session.
 func (f *fields) alias() uint64 {
 	a := f.number("the alias", MaxAlias)
@@ -192,6 +215,17 @@ func (f *fields) millis(field string) time.Duration {
 func (f *fields) totals() format.Totals {
 	return format.Totals{NextTick: f.tick("the next tick"), Ticks: f.number("the number of ticks", math.MaxUint64),
 		Steps: f.number("the number of steps", math.MaxUint64), Hashes: f.number("the number of hashes", math.MaxUint64)}
+}
+
+// session reads the id of a session.
+func (f *fields) session() string {
+	id := f.text("the session's id", format.MaxSessionID)
+	if f.err == nil {
+		if err := format.ValidSession(id); err != nil {
+			f.fail("%v", err)
+		}
+	}
+	return id
 }
 
 func (f *fields) rest() []byte { return f.bytes(len(f.b)-f.off, "the rest") }
@@ -304,18 +338,8 @@ func (o *open) append(dst []byte) []byte {
 func parseOpen(body []byte) (open, error) {
 	f := fields{typ: typeOpen, b: body}
 	o := open{alias: f.alias()}
-	if flags := f.bytes(1, "the flags"); f.err == nil {
-		o.continues = flags[0] == openContinue
-		if flags[0]&^openContinue != 0 {
-			f.fail("flags %#02x: only %#02x is known", flags[0], openContinue)
-		}
-	}
-	o.session = f.text("the session's id", format.MaxSessionID)
-	if f.err == nil {
-		if err := format.ValidSession(o.session); err != nil {
-			f.fail("%v", err)
-		}
-	}
+	o.continues = f.flags(openContinue) == openContinue
+	o.session = f.session()
 	copy(o.key[:], f.bytes(KeySize, "the producer's key"))
 	o.epoch = f.number("the epoch", math.MaxUint64)
 	if o.continues {
@@ -328,7 +352,9 @@ func parseOpen(body []byte) (open, error) {
 // An opened frame answers an open frame:
 //
 //	alias · received seq · durable seq · durable tick ·
-//	next tick · ticks · steps · hashes · window bytes
+//	next tick · ticks · steps · hashes · window bytes · [flags u8]
+//
+// The flags are there from version 2 on.
 type opened struct {
 	alias uint64
 	// received and durable are the last chunks of the producer's stream
@@ -338,14 +364,28 @@ type opened struct {
 	durableTick format.Tick
 	totals      format.Totals
 	window      uint64
+	// safe: the opening is on disk. ending: the session was sealed before,
+	// and takes nothing more.
+	safe, ending bool
 }
 
-func (o *opened) append(dst []byte) []byte {
+func (o *opened) append(dst []byte, version uint64) []byte {
 	b := appendNumbers(nil, o.alias, o.received, o.durable, uint64(o.durableTick))
-	return appendFrame(dst, typeOpened, appendNumbers(appendTotals(b, o.totals), o.window))
+	b = appendNumbers(appendTotals(b, o.totals), o.window)
+	if version >= versionList {
+		flags := byte(0)
+		if o.safe {
+			flags |= openedSafe
+		}
+		if o.ending {
+			flags |= openedEnding
+		}
+		b = append(b, flags)
+	}
+	return appendFrame(dst, typeOpened, b)
 }
 
-func parseOpened(body []byte) (opened, error) {
+func parseOpened(body []byte, version uint64) (opened, error) {
 	f := fields{typ: typeOpened, b: body}
 	o := opened{alias: f.alias(), received: f.number("the received chunk", math.MaxUint64)}
 	o.durable = f.number("the durable chunk", o.received)
@@ -355,6 +395,10 @@ func parseOpened(body []byte) (opened, error) {
 		f.fail("durable up to tick %d, received up to %d", o.durableTick, o.totals.NextTick)
 	}
 	o.window = f.number("the window", math.MaxUint64)
+	if version >= versionList {
+		flags := f.flags(openedSafe | openedEnding)
+		o.safe, o.ending = flags&openedSafe != 0, flags&openedEnding != 0
+	}
 	return o, f.done()
 }
 
@@ -488,6 +532,26 @@ func parseRefused(body []byte) (refused, error) {
 	}
 	r.refusal.Text = f.text("the text", MaxRefusalText)
 	return r, f.done()
+}
+
+// A stalled frame says why a session waits that goes on:
+//
+//	alias · code · text
+type stalled struct {
+	alias   uint64
+	refusal Refusal
+}
+
+func (s *stalled) append(dst []byte) []byte {
+	b := appendNumbers(nil, s.alias, uint64(s.refusal.Code))
+	return appendFrame(dst, typeStalled, appendText(b, cutText(s.refusal.Text, MaxRefusalText)))
+}
+
+func parseStalled(body []byte) (stalled, error) {
+	f := fields{typ: typeStalled, b: body}
+	s := stalled{alias: f.alias(), refusal: Refusal{Code: Code(f.number("the code", math.MaxUint64))}}
+	s.refusal.Text = f.text("the text", MaxRefusalText)
+	return s, f.done()
 }
 
 // A drain frame says that the daemon is about to leave:

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,11 +87,35 @@ func playGame(text string) {
 				report("hashed", tick-3)
 			}
 		}
+		if rnd.IntN(3) == 0 {
+			playNote(r, tick, rnd.IntN(4))
+		}
 		if rnd.IntN(4) == 0 {
 			time.Sleep(time.Duration(rnd.Int64N(int64(6 * time.Millisecond))))
 		}
 	}
 }
+
+// playNote records something beside the ticks, which the tick names.
+func playNote(r *Recording, tick format.Tick, kind int) {
+	switch kind {
+	case 0:
+		check(r.Mark(format.Mark{Tick: tick, Kind: "note", Text: fmt.Sprint(tick)}))
+		report("marked", tick)
+	case 1:
+		check(r.Join(format.Player{ID: uint64(tick)}))
+		report("joined", tick)
+	case 2:
+		check(r.Report(format.Report{At: tick, Of: tick, Hash: []byte{1}}, format.Report{At: tick, Of: tick, Peer: 1, Hash: []byte{2}}))
+		report("reported", tick)
+	case 3:
+		check(r.Keyframe(tick+1, gameState(tick)))
+		report("keyed", tick)
+	}
+}
+
+// gameState is some parts of a keyframe.
+func gameState(tick format.Tick) []byte { return bytes.Repeat([]byte{byte(tick)}, int(tick%5)*20_000) }
 
 func playTick(r *Recording, p *gamePlan, last bool) format.Tick {
 	tick := r.NextTick()
@@ -148,6 +173,8 @@ type killedGame struct {
 	k      *Keypair
 	closed format.Tick // the first tick that no process has closed for sure
 	hashed map[format.Tick]bool
+	// noted has what was recorded beside ticks, as "marked 17".
+	noted map[string]bool
 }
 
 // What EndTick or Hash has returned for survives the death of the process at
@@ -157,7 +184,7 @@ func TestKilledGame(t *testing.T) {
 		for _, away := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d,away=%v", seed, away), func(t *testing.T) {
 				t.Parallel()
-				g := killedGame{t: t, rec: newFakeRecorder(), k: keypair(t), closed: 10, hashed: map[format.Tick]bool{}}
+				g := killedGame{t: t, rec: newFakeRecorder(), k: keypair(t), closed: 10, hashed: map[format.Tick]bool{}, noted: map[string]bool{}}
 				g.plan = gamePlan{Spool: t.TempDir(), Pin: g.k.Fingerprint().String(), Seed: seed, Addr: "127.0.0.1:9"}
 				if !away {
 					g.plan.Addr = listen(t, g.k, "127.0.0.1:0", Config{Recorder: g.rec}).Addr().String()
@@ -225,6 +252,8 @@ func (g *killedGame) read(out io.Reader) {
 			g.closed = max(g.closed, tick+1)
 		case "hashed":
 			g.hashed[tick] = true
+		default:
+			g.noted[lines.Text()] = true
 		}
 	}
 }
@@ -253,11 +282,53 @@ func (g *killedGame) finish() {
 		t.Error(err)
 	}
 	g.compare(f, next)
+	g.compareNotes(f)
 	if err := c.Close(within(t, 10*time.Second)); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(g.plan.Spool); len(left) != 0 || err != nil {
 		t.Errorf("the spool still has %v, %v", left, err)
+	}
+}
+
+// compareNotes: what was recorded beside the ticks is there, once.
+func (g *killedGame) compareNotes(f *format.File) {
+	stored := map[string]int{}
+	for _, m := range f.Summary().Marks {
+		stored["marked "+m.Text]++
+	}
+	for _, p := range f.Summary().Players {
+		stored[fmt.Sprint("joined ", p.ID)]++
+	}
+	if err := f.Reports(func(r format.Report) error {
+		stored[fmt.Sprint("reported ", r.At)] += 1 + 10*int(r.Peer)
+		return nil
+	}); err != nil {
+		g.t.Fatal(err)
+	}
+	for i := range f.Summary().Keyframes {
+		k, err := f.Keyframe(i)
+		if tick := k.NextTick - 1; err != nil || !bytes.Equal(k.State, gameState(tick)) {
+			g.t.Errorf("the keyframe behind tick %d has %d bytes, %v", tick, len(k.State), err)
+		}
+		stored[fmt.Sprint("keyed ", k.NextTick-1)]++
+	}
+	for what, n := range stored {
+		want := 1
+		if strings.HasPrefix(what, "reported") {
+			want = 12 // one of each peer
+		}
+		if n != want {
+			g.t.Errorf("%s: stored %d times", what, n)
+		}
+	}
+	for what := range g.noted {
+		if stored[what] == 0 {
+			g.t.Errorf("%s: not stored", what)
+		}
+	}
+	if len(g.noted) < 3 {
+		g.t.Errorf("only %v: the test proves little", g.noted)
 	}
 }
 

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -84,13 +83,8 @@ func (c *Client) retry(r *Recording, tries int) {
 	}
 }
 
-// backoff is a random pause that doubles with each try up to a bound.
 func (c *Client) backoff(tries int) time.Duration {
-	most := c.cfg.BackoffMin << min(tries, 20)
-	if most > c.cfg.BackoffMax || most <= 0 {
-		most = c.cfg.BackoffMax
-	}
-	return most/2 + rand.N(most/2+1)
+	return backoff(c.cfg.BackoffMin, c.cfg.BackoffMax, tries)
 }
 
 // tell passes something that went wrong to OnError.
@@ -275,9 +269,13 @@ const spoolCache = 256 << 10
 // writeSpool writes what was cut since the last time, without the lock.
 func (r *Recording) writeSpool() {
 	r.mu.Lock()
-	chunks, s := r.toSpool, r.spool
-	r.toSpool, r.writing = nil, len(chunks) > 0
+	chunks, s, proving := r.toSpool, r.spool, r.proving
+	r.toSpool, r.writing, r.proving = nil, len(chunks) > 0, nil
+	over := r.over
 	r.mu.Unlock()
+	if proving != nil && !over {
+		r.prove(proving)
+	}
 	if len(chunks) == 0 {
 		return
 	}
@@ -286,6 +284,9 @@ func (r *Recording) writeSpool() {
 		b = append(b, c.data...)
 	}
 	at, err := s.append(b)
+	if err == nil {
+		err = s.dropKeyframes(chunks)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writing = false
@@ -305,6 +306,21 @@ func (r *Recording) writeSpool() {
 	}
 	r.settleTail()
 	r.client.ready(r)
+}
+
+// prove has the spool know that the daemon goes on where it does, before
+// anything that follows is sent.
+func (r *Recording) prove(a *answer) {
+	err := r.spool.prove()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	if err != nil {
+		r.client.tell(r.id, fmt.Errorf("a later start will not be able to resume the spool: %w", err))
+	}
+	r.proved(a)
 }
 
 // settleTail lets the tail use again what the spool file has now, and cuts

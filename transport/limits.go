@@ -6,9 +6,20 @@ import "time"
 // another name.
 const ALPN = "reprise/1"
 
-// Version is the revision of the protocol that this program speaks. Hello
-// carries the lowest and the highest a client speaks.
-const Version = 1
+// Version is the revision of the protocol that this program speaks, and
+// LowestVersion the oldest that it still speaks. Hello carries the lowest and
+// the highest of a client.
+const (
+	Version       = 2
+	LowestVersion = 1
+)
+
+// The revisions differ in what follows. The numbers must not change.
+const (
+	// versionList is the first with list and listing frames, and with the
+	// flags of opened.
+	versionList = 2
+)
 
 // Limits hold for every frame. A length is compared with its limit before
 // anything is allocated.
@@ -30,6 +41,10 @@ const (
 	MaxReplayName = 1 << 10
 	// MaxAcks bounds the sessions of one ack frame.
 	MaxAcks = 4096
+	// MaxListed bounds the sessions of one listing frame, and MaxListedText
+	// each of its texts; longer ones are cut.
+	MaxListed     = 1000
+	MaxListedText = 1 << 10
 	// KeySize is the size of a producer's key.
 	KeySize = 16
 	// MaxHeartbeat is the longest interval that a side may ask for.

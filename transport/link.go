@@ -2,9 +2,7 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 )
@@ -20,10 +18,8 @@ const (
 
 // link is one connection of a client. One goroutine sends, one receives.
 type link struct {
+	*peer
 	client *Client
-	c      carrier
-	r      *frameReader
-	ok     helloOK
 	since  time.Time
 	ended  chan struct{}
 	once   sync.Once
@@ -38,63 +34,11 @@ type link struct {
 
 // greet says hello and waits for the answer.
 func (c *Client) greet(ctx context.Context, carrier carrier) (*link, error) {
-	l := &link{client: c, c: carrier, r: newFrameReader(carrier), ended: make(chan struct{}), since: time.Now()}
-	stop := context.AfterFunc(ctx, func() { carrier.End(CodeNone, "") })
-	defer stop()
-	err := l.hello()
+	p, err := c.dialing().greet(ctx, carrier)
 	if err != nil {
-		carrier.End(endCode(err), err.Error())
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
 		return nil, err
 	}
-	l.r.silence = c.cfg.DeadAfter
-	return l, nil
-}
-
-func (l *link) hello() error {
-	cfg := &l.client.cfg
-	h := hello{low: Version, high: Version, heartbeat: min(cfg.DeadAfter/3, MaxHeartbeat), token: cfg.Token, agent: cutText(cfg.Agent, MaxAgent)}
-	if len(h.token) > MaxToken {
-		return fmt.Errorf("a token of %d bytes, the most is %d", len(h.token), MaxToken)
-	}
-	if err := writeWithin(l.c, h.append(nil), cfg.DialTimeout); err != nil {
-		return err
-	}
-	l.r.silence = cfg.DialTimeout
-	typ, body, err := l.r.next()
-	switch {
-	case err != nil:
-		return err
-	case typ == typeRefused:
-		r, err := parseRefused(body)
-		if err != nil {
-			return err
-		}
-		return &r.refusal
-	case typ != typeHelloOK:
-		return &FrameError{Frame: frameName(typ), What: "the first frame must be hello-ok"}
-	}
-	l.ok, err = parseHelloOK(body)
-	if err == nil && l.ok.version != Version {
-		err = refuse(CodeVersion, "the daemon chose version %d, this client speaks %d", l.ok.version, Version)
-	}
-	return err
-}
-
-// endCode is the code to end a connection with after an error of the peer.
-func endCode(err error) Code {
-	var r *Refusal
-	switch {
-	case errors.Is(err, ErrFrame):
-		return CodeProtocol
-	case errors.As(err, &r):
-		return CodeNone
-	case silent(err):
-		return CodeSilent
-	}
-	return CodeNone
+	return &link{peer: p, client: c, ended: make(chan struct{}), since: time.Now()}, nil
 }
 
 // end ends the link; the first reason counts.
@@ -217,10 +161,13 @@ func (l *link) gather(buf []byte) (out []byte, last bool) {
 		if r == nil {
 			break
 		}
-		var more bool
-		buf, more = r.take(l, buf, min(len(buf)+turnSize, writeSize))
+		var part, more bool
+		buf, part, more = r.take(l, buf, min(len(buf)+turnSize, writeSize))
 		if more {
 			l.client.ready(r)
+		}
+		if part {
+			break
 		}
 	}
 	return buf, false
@@ -266,16 +213,6 @@ func (l *link) receive() error {
 	}
 }
 
-func (l *link) readError(err error) error {
-	switch {
-	case silent(err):
-		return fmt.Errorf("the daemon was silent for %v: %w", l.client.cfg.DeadAfter, err)
-	case errors.Is(err, io.EOF):
-		return errors.New("the daemon closed the connection")
-	}
-	return err
-}
-
 func (l *link) closed(body []byte) error {
 	if err := parseEmpty(typeClosed, body); err != nil {
 		return err
@@ -307,7 +244,7 @@ func (l *link) acked(acks []ack) error {
 func (l *link) receiveOther(typ byte, body []byte) error {
 	switch typ {
 	case typeOpened:
-		o, err := parseOpened(body)
+		o, err := parseOpened(body, l.ok.version)
 		return l.forSession(typ, o.alias, err, func(r *Recording) error { return r.opened(l, &o) })
 	case typeWindow:
 		w, err := parseWindow(body)
@@ -317,6 +254,9 @@ func (l *link) receiveOther(typ byte, body []byte) error {
 		return l.forSession(typ, s.alias, err, func(r *Recording) error { r.sealedAs(l, &s); return nil })
 	case typeRefused:
 		return l.receiveRefused(body)
+	case typeStalled:
+		s, err := parseStalled(body)
+		return l.forSession(typ, s.alias, err, func(r *Recording) error { r.stalledBy(l, &s.refusal); return nil })
 	case typeDrain:
 		_, err := parseDrain(body)
 		if err == nil {

@@ -17,7 +17,7 @@ import (
 // A daemon that sends nonsense ends the connection, not the client: it says
 // so and connects again.
 func TestMalformedDaemon(t *testing.T) {
-	opened1 := (&opened{alias: 1, window: 1 << 20, totals: format.Totals{NextTick: 10}, durableTick: 10}).append(nil)
+	opened1 := (&opened{alias: 1, window: 1 << 20, totals: format.Totals{NextTick: 10}, durableTick: 10}).append(nil, Version)
 	for name, frames := range map[string][]byte{
 		"no hello-ok":                  nil,
 		"a client's frame":             appendLeave(nil, 1),
@@ -28,13 +28,13 @@ func TestMalformedDaemon(t *testing.T) {
 		"an ack of the same":           appendAcks(nil, []ack{{alias: 9}}),
 		"an ack of what was not sent":  join(opened1, appendAcks(nil, []ack{{alias: 1, received: 5, durable: 5}})),
 		"a length over the limit":      {typeAck, 0xff, 0xff, 0xff, 0xff, 0x0f},
-		"another version":              (&helloOK{version: 2}).append(nil),
+		"another version":              (&helloOK{version: Version + 1}).append(nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.cfg.Background = true
-				c := newClient([]string{"a:1"}, w.cfg)
+				c := newClient(&addresses{list: []string{"a:1"}}, w.cfg)
 				dials := 0
 				c.dial = func(ctx context.Context, addr string) (carrier, error) {
 					if dials++; dials > 1 {
@@ -76,7 +76,7 @@ func nonsense(c *pipeEnd, name string, frames []byte) {
 	case "another version":
 		c.Write(frames)
 	default:
-		c.Write((&helloOK{version: 1, heartbeat: time.Second}).append(nil))
+		c.Write((&helloOK{version: Version, heartbeat: time.Second, frame: MaxFrame}).append(nil))
 		r.next() // the open frame
 		c.Write(frames)
 	}

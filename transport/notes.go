@@ -39,17 +39,33 @@ func (r *Recording) Mark(m format.Mark) error {
 	if err := r.admitNote(0); err != nil {
 		return err
 	}
-	size := len(format.AppendMark(nil, m))
+	body := format.AppendMark(nil, m)
+	size := len(body)
 	switch {
 	case m.Tick > format.MaxTick, len(m.Kind) > format.MaxText, len(m.Text) > format.MaxText:
 		return fmt.Errorf("%w: a mark at tick %d with a kind of %d and a text of %d bytes", format.ErrLimit, m.Tick, len(m.Kind), len(m.Text))
 	case r.notes.markBytes+size > format.MaxNoteBytes:
 		return fmt.Errorf("%w: marks of more than %d bytes", format.ErrLimit, format.MaxNoteBytes)
 	}
-	r.notes.markBytes += size
-	r.notes.marks = append(r.notes.marks, m)
-	r.arm()
+	kept := r.keep(recordMark, format.Tick(r.notes.markCount), body)
+	r.notes.addMark(m, size)
+	r.noted(kept)
 	return nil
+}
+
+func (n *notes) addMark(m format.Mark, size int) {
+	n.markBytes += size
+	n.markCount++
+	n.marks = append(n.marks, m)
+}
+
+// noted makes sure that a note goes soon; kept tells whether the tail has it
+// until then.
+func (r *Recording) noted(kept bool) {
+	r.arm()
+	if !kept {
+		r.spill()
+	}
 }
 
 // maxReports bounds the reports of one chunk.
@@ -68,15 +84,21 @@ func (r *Recording) Report(reports ...format.Report) error {
 			return fmt.Errorf("%w: a report of tick %d with a hash of %d bytes: 1 to %d", format.ErrLimit, reports[i].Of, n, format.MaxHashBytes)
 		}
 	}
+	kept := r.keep(recordReports, format.Tick(r.notes.reportCount), format.AppendReports(nil, reports))
+	r.addReports(reports)
+	r.noted(kept)
+	return nil
+}
+
+func (r *Recording) addReports(reports []format.Report) {
 	for _, p := range reports {
 		p.Hash = slices.Clone(p.Hash)
 		r.notes.reports = append(r.notes.reports, p)
+		r.notes.reportCount++
 		if len(r.notes.reports) >= maxReports {
 			r.cutReports()
 		}
 	}
-	r.arm()
-	return nil
 }
 
 // Join records that a player takes part from the open tick on.
@@ -108,10 +130,11 @@ func (r *Recording) players(events []format.PlayerEvent) error {
 	if err := r.admitNote(playerRoom); err != nil {
 		return err
 	}
+	before := r.notes.playerCount
 	if err := r.notes.addPlayers(events); err != nil {
 		return err
 	}
-	r.arm()
+	r.noted(r.keep(recordPlayers, format.Tick(before), format.AppendPlayers(nil, nil, events)))
 	return nil
 }
 
@@ -129,6 +152,7 @@ func (n *notes) addPlayers(events []format.PlayerEvent) error {
 	for _, e := range events {
 		n.present[e.ID] = !e.Leave
 	}
+	n.playerCount += uint64(len(events))
 	n.events = append(n.events, events...)
 	return nil
 }
@@ -172,28 +196,63 @@ type keyframe struct {
 func (k *keyframes) empty() bool { return len(k.waiting) == 0 }
 
 // Keyframe records the whole state before tick next. The state is copied,
-// and sent in small parts behind the ticks. ErrFull means that it is not
-// taken.
+// and sent in small parts behind the ticks. With a spool the copy outlives the
+// game's process from the return of Keyframe on: it is written to a file of
+// its own, which costs what the system takes for so many bytes. ErrFull means
+// that it is not taken.
 func (r *Recording) Keyframe(next format.Tick, state []byte) error {
+	k, spool, err := r.admitKeyframe(next, state)
+	if err != nil {
+		return err
+	}
+	k.state = slices.Clone(state)
+	if spool != nil {
+		if err := spool.writeKeyframe(k, r.key); err != nil {
+			r.client.tell(r.id, fmt.Errorf("a killed game will lose the keyframe before tick %d: %w", next, err))
+		}
+	}
+	return r.addKeyframe(k, spool)
+}
+
+// admitKeyframe decides whether a keyframe is taken, and reserves memory for
+// it. spool is set where it is to be written there.
+func (r *Recording) admitKeyframe(next format.Tick, state []byte) (k *keyframe, s *spool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.admitNote(0); err != nil {
-		return err
+		return nil, nil, err
 	}
 	switch {
 	case len(state) > format.MaxKeyframe:
-		return fmt.Errorf("%w: a keyframe of %d bytes, the most is %d", format.ErrLimit, len(state), format.MaxKeyframe)
+		return nil, nil, fmt.Errorf("%w: a keyframe of %d bytes, the most is %d", format.ErrLimit, len(state), format.MaxKeyframe)
 	case next < r.firstTick || next > format.MaxTick:
-		return fmt.Errorf("%w: a keyframe before tick %d, the first is %d", format.ErrOrder, next, r.firstTick)
+		return nil, nil, fmt.Errorf("%w: a keyframe before tick %d, the first is %d", format.ErrOrder, next, r.firstTick)
 	case r.keys.half >= format.MaxOpenKeyframes:
-		return fmt.Errorf("%w: %d keyframes of earlier starts are not whole", format.ErrLimit, r.keys.half)
+		return nil, nil, fmt.Errorf("%w: %d keyframes of earlier starts are not whole", format.ErrLimit, r.keys.half)
 	case r.client.memory.Load()+int64(len(state)) > int64(r.client.cfg.Memory/2):
 		r.notes.refused++
-		return ErrFull
+		return nil, nil, ErrFull
 	}
 	r.keys.nextID++
-	r.keys.waiting = append(r.keys.waiting, &keyframe{id: r.keys.nextID, next: next, state: slices.Clone(state)})
 	r.client.memory.Add(int64(len(state)))
+	if r.spooling() {
+		s = r.spool
+	}
+	return &keyframe{id: r.keys.nextID, next: next}, s, nil
+}
+
+// addKeyframe queues a keyframe, unless the recording has ended meanwhile.
+func (r *Recording) addKeyframe(k *keyframe, s *spool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.halted && !r.missed.active {
+		r.client.memory.Add(-int64(len(k.state)))
+		if s != nil {
+			_ = s.removeKeyframe(k.id) // what is left of it is removed with the spool, or dropped by Resume
+		}
+		return r.haltError()
+	}
+	r.keys.waiting = append(r.keys.waiting, k)
 	r.client.ready(r)
 	return nil
 }
@@ -220,8 +279,11 @@ func (r *Recording) cutPart() bool {
 	n := min(format.MaxKeyframePart, len(k.state)-k.off)
 	r.push(format.ChunkKeyframe, format.AppendKeyframePart(nil, format.KeyframePart{ID: k.id, NextTick: k.next,
 		Total: uint64(len(k.state)), Offset: uint64(k.off), Data: k.state[k.off : k.off+n]}))
+	c := r.q.chunks[len(r.q.chunks)-1]
+	c.part = true
 	k.off += n
 	if k.off == len(k.state) {
+		c.keyframe = k.id
 		r.client.memory.Add(-int64(len(k.state)))
 		r.keys.waiting = slices.Delete(r.keys.waiting, 0, 1)
 	}

@@ -17,6 +17,7 @@ type pipe struct {
 	a, b   pipeEnd
 	frozen bool  // nothing arrives any more, as on a dead path
 	broken error // both ends fail at once, as after a reset
+	rate   int   // bytes a second that an end writes; 0 for any
 }
 
 type pipeEnd struct {
@@ -89,6 +90,25 @@ func (e *pipeEnd) Read(b []byte) (int, error) {
 }
 
 func (e *pipeEnd) Write(b []byte) (int, error) {
+	n := 0
+	for n < len(b) {
+		step := b[n:]
+		if e.p.rate > 0 {
+			step = step[:min(len(step), slowStep)]
+			time.Sleep(time.Duration(len(step)) * time.Second / time.Duration(e.p.rate))
+		}
+		done, err := e.writeNow(step)
+		if n += done; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// slowStep is how much of a slow pipe's bytes come at once.
+const slowStep = 1 << 10
+
+func (e *pipeEnd) writeNow(b []byte) (int, error) {
 	e.p.mu.Lock()
 	defer e.p.mu.Unlock()
 	n := 0

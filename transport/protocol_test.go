@@ -35,12 +35,12 @@ func examples(t testing.TB) map[string][]byte {
 	totals := format.Totals{NextTick: 9, Ticks: 2, Steps: 1}
 	digest := format.Digest(bytes.Repeat([]byte{0xd1}, 32))
 	return map[string][]byte{
-		"hello":    (&hello{low: 1, high: 1, heartbeat: time.Second, agent: "demo"}).append(nil),
-		"hello-ok": (&helloOK{version: 1, heartbeat: 3 * time.Second, frame: MaxFrame, sessions: 16384, agent: "reprised"}).append(nil),
+		"hello":    (&hello{low: 1, high: 2, heartbeat: time.Second, agent: "demo"}).append(nil),
+		"hello-ok": (&helloOK{version: 2, heartbeat: 3 * time.Second, frame: MaxFrame, sessions: 16384, agent: "reprised"}).append(nil),
 		"open":     (&open{alias: 1, session: "match-17", key: key, epoch: 1, opening: opening}).append(nil),
 		"open, continued at tick 500": (&open{alias: 2, session: "match-9", key: key, epoch: 300, at: 500, continues: true,
 			opening: opening[:0]}).append(nil),
-		"opened":                    (&opened{alias: 1, durableTick: 7, totals: format.Totals{NextTick: 7}, window: 4 << 20}).append(nil),
+		"opened":                    (&opened{alias: 1, durableTick: 7, totals: format.Totals{NextTick: 7}, window: 4 << 20}).append(nil, Version),
 		"chunk":                     append(appendChunkHead(nil, 1, len(chunk)), chunk...),
 		"ack":                       appendAcks(nil, []ack{{alias: 1, received: 1, durable: 1, durableTick: 9}}),
 		"window":                    (&window{alias: 1, bytes: 65536}).append(nil),
@@ -48,11 +48,16 @@ func examples(t testing.TB) map[string][]byte {
 		"sealed":                    (&sealed{alias: 1, digest: digest, name: "match-17"}).append(nil),
 		"refused, conflict at 8":    (&refused{alias: 1, refusal: Refusal{Code: CodeConflict, Tick: 8, HasTick: true, Text: "differs"}}).append(nil),
 		"refused, whole connection": (&refused{refusal: Refusal{Code: CodeUnauthorised}}).append(nil),
+		"stalled":                   (&stalled{alias: 1, refusal: Refusal{Code: CodeStorage, Text: "no answer"}}).append(nil),
 		"drain":                     (&drain{within: 10 * time.Second, text: "update"}).append(nil),
 		"leave":                     appendLeave(nil, 1),
 		"alive":                     appendFrame(nil, typeAlive),
 		"close":                     appendFrame(nil, typeClose),
 		"closed":                    appendFrame(nil, typeClosed),
+		"list":                      (&list{number: 1, most: 100, prefix: "match-"}).append(nil),
+		"listing": (&listing{number: 1, more: true, sessions: []Listed{{Session: "match-17", State: SessionDetached, Game: "skirmish",
+			File: "live/match-17.rply", Started: time.UnixMicro(1), Ends: time.UnixMicro(2), DurableTick: 9, Totals: totals, Bytes: 120}}}).append(nil),
+		"listing, refused": (&listing{number: 1, code: CodeUnauthorised, text: "no"}).append(nil),
 	}
 }
 
@@ -131,8 +136,8 @@ func parseAny(typ byte, body []byte) ([]byte, error) {
 		f, err := parseOpen(body)
 		return f.append(nil), err
 	case typeOpened:
-		f, err := parseOpened(body)
-		return f.append(nil), err
+		f, err := parseOpened(body, Version)
+		return f.append(nil, Version), err
 	case typeChunk:
 		alias, chunk, err := parseChunk(body)
 		return append(appendChunkHead(nil, alias, len(chunk)), chunk...), err
@@ -157,6 +162,15 @@ func parseAny(typ byte, body []byte) ([]byte, error) {
 	case typeLeave:
 		alias, err := parseLeave(body)
 		return appendLeave(nil, alias), err
+	case typeList:
+		f, err := parseList(body)
+		return f.append(nil), err
+	case typeStalled:
+		f, err := parseStalled(body)
+		return f.append(nil), err
+	case typeListing:
+		f, err := parseListing(body)
+		return f.append(nil), err
 	case typeAlive, typeClose, typeClosed:
 		return appendFrame(nil, typ), parseEmpty(typ, body)
 	}

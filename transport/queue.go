@@ -1,5 +1,7 @@
 package transport
 
+import "reprise/format"
+
 // chunk is one framed chunk of a session's stream, kept until it is durable.
 type chunk struct {
 	// data is nil where only the spool holds the chunk.
@@ -8,6 +10,12 @@ type chunk struct {
 	// spooled is set once the spool holds the chunk, at offset at.
 	spooled bool
 	at      int64
+	// next is the tick that is due behind the chunk.
+	next format.Tick
+	// part: it holds a part of a keyframe. keyframe is the id of the one whose
+	// last part this is; 0 for none.
+	part     bool
+	keyframe uint64
 }
 
 // queue keeps the chunks of a session that are not durable, in the order of
@@ -39,6 +47,15 @@ func (q *queue) unsent() *chunk {
 		return nil
 	}
 	return q.chunks[q.sent]
+}
+
+// sentTo is the last chunk that was sent, and the tick that is due behind it;
+// false where none was.
+func (q *queue) sentTo() (seq uint64, next format.Tick, ok bool) {
+	if q.sent == 0 {
+		return 0, 0, false
+	}
+	return q.first + uint64(q.sent) - 1, q.chunks[q.sent-1].next, true
 }
 
 // allows tells whether the window lets so many bytes go: one chunk always

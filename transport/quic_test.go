@@ -122,8 +122,8 @@ func (x *rig) durable() {
 	}
 }
 
-// finish seals, compares, and checks that the daemon is left with nothing.
-func (x *rig) finish() {
+// seal seals, compares, and closes the client.
+func (x *rig) seal() {
 	x.t.Helper()
 	if err := x.r.Seal(within(x.t, 10*time.Second)); err != nil {
 		x.t.Fatal(err)
@@ -136,6 +136,12 @@ func (x *rig) finish() {
 	if err := x.c.Close(within(x.t, 10*time.Second)); err != nil {
 		x.t.Error(err)
 	}
+}
+
+// finish seals, compares, and checks that the daemon is left with nothing.
+func (x *rig) finish() {
+	x.t.Helper()
+	x.seal()
 	eventually(x.t, "no connections", func() bool { return x.s.Stats().Connections == 0 && x.s.Stats().Handshakes == 0 })
 }
 
@@ -196,7 +202,8 @@ func TestPortChangeWhileQuiet(t *testing.T) {
 
 func TestBlackout(t *testing.T) {
 	t.Parallel()
-	x := newRig(t, ClientConfig{DeadAfter: 500 * time.Millisecond, DialTimeout: 500 * time.Millisecond})
+	x := newRig(t, ClientConfig{DeadAfter: 500 * time.Millisecond, DialTimeout: 500 * time.Millisecond, Background: true})
+	eventually(t, "connected", func() bool { return x.c.Stats().Connected })
 	x.play(200 * time.Millisecond)
 	x.p.set(func(p *proxy) { p.dark = true })
 	x.play(time.Second)
@@ -226,7 +233,7 @@ func TestKilledDaemon(t *testing.T) {
 	x := &rig{t: t, rec: rec, k: k, c: c, r: r, e: expected{first: 10}}
 	x.play(500 * time.Millisecond)
 	addr := s.Addr().String()
-	s.udp.Close() // no goodbye
+	s.conn.Close() // no goodbye
 	s.transport.Close()
 	s.cutOff()
 	rec.crash()

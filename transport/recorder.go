@@ -56,6 +56,9 @@ type OpenReply struct {
 	DurableTick format.Tick
 	// Totals are the session's counts up to Received.
 	Totals format.Totals
+	// Ending is set where the session was sealed before, and its replay is
+	// being finished: it takes nothing more, and Sink.Sealed follows.
+	Ending bool
 	// Window is the most bytes of chunks above Durable that the client may
 	// have sent. One chunk is always allowed. 0 takes Config.Window.
 	Window int
@@ -86,13 +89,17 @@ type Session interface {
 // Calls after Detach have no effect.
 type Sink interface {
 	// Ack says that the chunks up to received are kept and those up to
-	// durable are on disk, with every tick before durableTick. The server
-	// gathers acks; an older one does no harm.
+	// durable are on disk, with every tick before durableTick. The first one
+	// also says that the opening is on disk, and comes though no chunk did.
+	// The server gathers acks; an older one does no harm.
 	Ack(received, durable uint64, durableTick format.Tick)
 	// Window changes OpenReply.Window.
 	Window(bytes int)
 	// Sealed says that the session is sealed and on disk, under a name.
 	Sealed(digest format.Digest, name string)
+	// Stalled says why what was received does not become durable. The session
+	// goes on, and the next Ack says that this is over. It must follow.
+	Stalled(Refusal)
 	// Failed ends the session on this connection.
 	Failed(Refusal)
 }

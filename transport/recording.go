@@ -14,7 +14,10 @@ import (
 type Spec struct {
 	// Meta is the session's metadata; Meta.Session is its id, which must
 	// never have been used. Width 0 takes 8 bits where the code book proves
-	// them enough, else 16. StartedAt 0 takes the present time.
+	// them enough, else 16. StartedAt 0 takes the present time, and Env nil
+	// the facts of this machine (see Machine); an Env that is empty but not
+	// nil records none. Client.Continue, which compares all of it, needs
+	// both as they were; so set them, where it may run on another machine.
 	Meta format.Metadata
 	// Book names the command codes; it may be nil.
 	Book *format.CodeBook
@@ -40,7 +43,8 @@ const (
 
 // Recording records one session. Its methods may be called by any goroutine;
 // those that record keep the order of their calls. Apart from Seal, Close,
-// Wait and Room none waits for the network or a disk.
+// Wait and Room none waits for the network or a disk; Keyframe, with a spool,
+// writes a file.
 type Recording struct {
 	client *Client
 	id     string
@@ -87,21 +91,34 @@ type Recording struct {
 	link    *link
 	alias   uint64
 	live    bool // opened on link
-	epoch   uint64
-	resumed bool // nothing was recorded since Resume
-	tries   int  // temporary refusals since a chunk became durable
-	// continuing is set until Continue has its first answer.
+	claimed bool // the daemon has the session itself on disk
+	// mayHave is the last chunk that the daemon may have of this recording,
+	// and its tick the one that is due behind it.
+	mayHave     uint64
+	mayHaveTick format.Tick
+	// unproven is set from Resume on until the daemon was found to go on
+	// where the spool does, and was compared with it; proving is its answer
+	// while the spool is told of that.
+	unproven bool
+	proving  *answer
+	epoch    uint64
+	resumed  bool // nothing was recorded since Resume
+	tries    int  // temporary refusals since a chunk became durable
+	// continuing is set until Continue returns.
 	continuing bool
 	continueAt format.Tick
 
-	durable  format.Tick // the first tick that is not durable
-	changed  chan struct{}
-	sealing  bool
-	closing  bool
-	sealSent bool
-	sealed   *sealed
-	over     bool
-	trouble  error // why it is not being delivered, or ended
+	durable format.Tick // the first tick that is not durable
+	// durableChunk is the last chunk that the daemon has called durable.
+	durableChunk uint64
+	changed      chan struct{}
+	sealing      bool
+	closing      bool
+	sealSent     bool
+	sealed       *sealed
+	over         bool
+	stalled      bool  // the daemon's disk does not take what it has
+	trouble      error // why it is not being delivered, or ended
 }
 
 // ID is the session's id.
@@ -502,8 +519,8 @@ func (r *Recording) Sealed() (digest format.Digest, name string, ok bool) {
 	return r.sealed.digest, r.sealed.name, true
 }
 
-// Close ends the recording without sealing the session: it waits until all
-// closed ticks are durable, and leaves. The daemon keeps the replay as
+// Close ends the recording without sealing the session: it waits until the
+// session itself and all closed ticks are durable, and leaves. The daemon keeps the replay as
 // unfinished. After Seal it waits for that instead. Where ctx ends first, what is not durable is lost, unless it is
 // in the spool, for Client.Resume.
 func (r *Recording) Close(ctx context.Context) error {
@@ -537,7 +554,7 @@ func (r *Recording) endError() error {
 
 // allDurable tells whether the daemon has confirmed all that was recorded.
 func (r *Recording) allDurable() bool {
-	return len(r.q.chunks) == 0 && r.keys.empty() && r.b.Ticks() == 0
+	return r.claimed && len(r.q.chunks) == 0 && r.keys.empty() && r.b.Ticks() == 0
 }
 
 // RecordingStats are a recording's figures.

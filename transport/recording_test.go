@@ -470,7 +470,7 @@ func TestStepAllocates(t *testing.T) {
 }
 
 func testStepAllocates(t *testing.T, spool string) {
-	c := newClient([]string{"a:1"}, ClientConfig{Spool: spool})
+	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: spool})
 	r, err := c.Open(Spec{Meta: format.Metadata{Session: "x"}})
 	if err != nil {
 		t.Fatal(err)
@@ -505,7 +505,7 @@ func testStepAllocates(t *testing.T, spool string) {
 // A hash that came late for a tick before a gap goes in front of the gap: behind
 // it, it could be too late for the format.
 func TestHashBeforeGap(t *testing.T) {
-	c := newClient([]string{"a:1"}, ClientConfig{SessionMemory: 4 << 10})
+	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{SessionMemory: 4 << 10})
 	r, err := c.newRecording(&Spec{Meta: format.Metadata{Session: "x", HashBytes: 4}})
 	if err != nil {
 		t.Fatal(err)

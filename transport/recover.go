@@ -46,7 +46,7 @@ func (r *Recording) keepOpen(timed bool) bool {
 	return r.tail.put(&rec, open.Commands, open.Params)
 }
 
-// keep puts a hash or a gap into the tail; false where it has no room.
+// keep puts anything but a tick into the tail; false where it has no room.
 func (r *Recording) keep(kind byte, tick format.Tick, body []byte) bool {
 	r.makeRoom(len(body))
 	rec := tailRecord{kind: kind, tick: tick}
@@ -127,8 +127,34 @@ func (r *Recording) replay(rec *tailRecord) error {
 			r.cut()
 			return r.cutGap(g)
 		}
+	case recordMark:
+		m, err := format.ParseMark(rec.body)
+		if err == nil && uint64(rec.tick) == r.notes.markCount {
+			r.notes.addMark(m, len(rec.body))
+		}
+	case recordPlayers:
+		_, events, err := format.ParsePlayers(rec.body)
+		if events = unseen(events, rec.tick, r.notes.playerCount); err == nil {
+			// Events that do not fit those before are not taken.
+			_ = r.notes.addPlayers(events)
+		}
+	case recordReports:
+		reports, err := format.ParseReports(rec.body)
+		if reports = unseen(reports, rec.tick, r.notes.reportCount); err == nil {
+			r.addReports(reports)
+		}
 	}
 	return nil
+}
+
+// unseen are those of a record that follow the last one of their kind, of
+// which there are count; before came before the record.
+func unseen[T any](all []T, before format.Tick, count uint64) []T {
+	seen := count - uint64(before)
+	if uint64(before) > count || seen > uint64(len(all)) {
+		return nil
+	}
+	return all[seen:]
 }
 
 func (r *Recording) replayTick(rec *tailRecord) error {

@@ -20,6 +20,8 @@ import (
 type Config struct {
 	// Recorder keeps the sessions. It must be set.
 	Recorder Recorder
+	// Lister answers who asks what sessions there are; nil lists none.
+	Lister Lister
 	// Authorise checks the token of a new connection; nil lets everyone
 	// in. The refusal of an error that is none is CodeUnauthorised.
 	Authorise func(token []byte, remote net.Addr) error
@@ -96,7 +98,7 @@ func set[T comparable](field *T, value T) {
 // Server accepts the connections of game servers.
 type Server struct {
 	cfg       Config
-	udp       *net.UDPConn
+	conn      net.PacketConn
 	transport *quic.Transport
 	listener  *quic.Listener
 	buffers   Buffers
@@ -139,9 +141,6 @@ type ServerStats struct {
 // Listen starts a server on a UDP address such as "127.0.0.1:4433". The TLS
 // configuration needs a certificate; see Keypair.
 func Listen(addr string, tlsConfig *tls.Config, cfg Config) (*Server, error) {
-	if cfg.Recorder == nil {
-		return nil, errors.New("a server needs a Recorder")
-	}
 	local, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
 		return nil, err
@@ -150,10 +149,23 @@ func Listen(addr string, tlsConfig *tls.Config, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newServer(cfg)
-	s.udp = udp
-	if err := s.listen(tlsConfig); err != nil {
+	s, err := ListenOn(udp, tlsConfig, cfg)
+	if err != nil {
 		udp.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// ListenOn starts a server on a socket, which the server closes in the end.
+// After an error it is the caller's.
+func ListenOn(conn net.PacketConn, tlsConfig *tls.Config, cfg Config) (*Server, error) {
+	if cfg.Recorder == nil {
+		return nil, errors.New("a server needs a Recorder")
+	}
+	s := newServer(cfg)
+	s.conn = conn
+	if err := s.listen(tlsConfig); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -167,8 +179,11 @@ func newServer(cfg Config) *Server {
 }
 
 func (s *Server) listen(tlsConfig *tls.Config) error {
-	growBuffers(s.udp)
-	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: s.mustProveAddress, ConnContext: s.admit,
+	if udp, ok := s.conn.(*net.UDPConn); ok {
+		growBuffers(udp)
+		s.buffers = socketBuffers(udp)
+	}
+	s.transport = &quic.Transport{Conn: s.conn, VerifySourceAddress: s.mustProveAddress, ConnContext: s.admit,
 		StatelessResetKey: (*quic.StatelessResetKey)(s.cfg.ResetKey)}
 	tlsConfig = tlsConfig.Clone()
 	tlsConfig.NextProtos = []string{ALPN}
@@ -177,7 +192,7 @@ func (s *Server) listen(tlsConfig *tls.Config) error {
 	if err != nil {
 		return err
 	}
-	s.listener, s.buffers = ln, socketBuffers(s.udp)
+	s.listener = ln
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.accepted.Go(func() { s.accept(ctx) })
@@ -185,7 +200,7 @@ func (s *Server) listen(tlsConfig *tls.Config) error {
 }
 
 // Addr is the address that the server listens on.
-func (s *Server) Addr() net.Addr { return s.udp.LocalAddr() }
+func (s *Server) Addr() net.Addr { return s.conn.LocalAddr() }
 
 // Buffers are the sizes of the socket's buffers as the system gave them.
 func (s *Server) Buffers() Buffers { return s.buffers }
@@ -353,7 +368,7 @@ func (s *Server) closeSocket() error {
 	}
 	s.listener.Close()
 	err := s.transport.Close()
-	if cerr := s.udp.Close(); !errors.Is(cerr, net.ErrClosed) {
+	if cerr := s.conn.Close(); !errors.Is(cerr, net.ErrClosed) {
 		err = errors.Join(err, cerr)
 	}
 	return err

@@ -32,7 +32,7 @@ func (w *world) connectRaw(greet bool) *raw {
 	}
 	x := &raw{t: w.t, c: c.(*pipeEnd), r: newFrameReader(c)}
 	if greet {
-		x.send((&hello{low: 1, high: 1}).append(nil))
+		x.send((&hello{low: 1, high: Version}).append(nil))
 		if typ, _ := x.next(); typ != typeHelloOK {
 			w.t.Fatalf("%s instead of hello-ok", frameName(typ))
 		}
@@ -107,10 +107,10 @@ func TestMalformedFrames(t *testing.T) {
 		send  []byte
 	}{
 		{"no hello", false, opened},
-		{"a hello of later versions", false, (&hello{low: 2, high: 9}).append(nil)},
+		{"a hello of later versions", false, (&hello{low: Version + 1, high: 9}).append(nil)},
 		{"a text protocol", false, []byte("GET / HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", 20) + "\r\n")},
 		{"an unknown type", true, []byte{0x1f, 0}},
-		{"a daemon's frame", true, (&opened0).append(nil)},
+		{"a daemon's frame", true, opened0.append(nil, Version)},
 		{"a second hello", true, (&hello{low: 1, high: 1}).append(nil)},
 		{"a length over the limit", true, []byte{typeChunk, 0xff, 0xff, 0xff, 0xff, 0x0f}},
 		{"a length of 2^64-1", true, append([]byte{typeChunk}, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)},
@@ -388,7 +388,7 @@ func TestAuthorise(t *testing.T) {
 		}})
 		var seen []byte
 		w.rec.onOpen = func(r OpenRequest) error { seen = r.Token; return nil }
-		c := newClient([]string{"a:1"}, w.cfg)
+		c := newClient(&addresses{list: []string{"a:1"}}, w.cfg)
 		c.dial = w.dial
 		var r *Refusal
 		if err := c.start(t.Context()); !errors.As(err, &r) || r.Code != CodeUnauthorised {

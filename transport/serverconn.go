@@ -34,6 +34,8 @@ type serverConn struct {
 	c      carrier
 	r      *frameReader
 	token  []byte
+	// version is the one that both speak.
+	version uint64
 	// heartbeat is how often the client wants to hear something; 0 for
 	// never.
 	heartbeat time.Duration
@@ -51,6 +53,7 @@ type serverConn struct {
 	lastAlias uint64
 	out       []byte           // frames to write, in order
 	dirty     []*serverSession // with acks to write
+	listing   bool             // a list frame is being answered
 	closeBy   time.Time        // set once the client has said close
 	reason    *Refusal         // why the connection ended
 }
@@ -90,8 +93,8 @@ func (c *serverConn) greet() error {
 	if err != nil {
 		return err
 	}
-	if h.low > Version || h.high < Version {
-		return refuse(CodeVersion, "the daemon speaks version %d, the client %d to %d", Version, h.low, h.high)
+	if h.low > Version || h.high < LowestVersion {
+		return refuse(CodeVersion, "the daemon speaks version %d to %d, the client %d to %d", LowestVersion, Version, h.low, h.high)
 	}
 	cfg := &c.server.cfg
 	if cfg.Authorise != nil {
@@ -99,8 +102,8 @@ func (c *serverConn) greet() error {
 			return asRefusal(err, CodeUnauthorised)
 		}
 	}
-	c.token, c.heartbeat = bytes.Clone(h.token), h.heartbeat
-	ok := helloOK{version: Version, heartbeat: cfg.Silence / 3, frame: MaxFrame, sessions: uint64(cfg.MaxSessions), agent: cutText(cfg.Agent, MaxAgent)}
+	c.token, c.heartbeat, c.version = bytes.Clone(h.token), h.heartbeat, min(h.high, Version)
+	ok := helloOK{version: c.version, heartbeat: cfg.Silence / 3, frame: MaxFrame, sessions: uint64(cfg.MaxSessions), agent: cutText(cfg.Agent, MaxAgent)}
 	return writeWithin(c.c, ok.append(nil), cfg.WriteTimeout)
 }
 
@@ -124,7 +127,7 @@ func (c *serverConn) refusal(err error) *Refusal {
 		return refuse(CodeProtocol, "%v", err)
 	case silent(err):
 		c.server.stats.silentlyDeparted.Add(1)
-		return refuse(CodeSilent, "nothing was heard for %v", c.server.cfg.Silence)
+		return refuse(CodeSilent, "nothing was heard for %v", c.r.quiet())
 	case errors.Is(err, io.EOF):
 		return &Refusal{}
 	}
@@ -186,6 +189,8 @@ func (c *serverConn) take(typ byte, body []byte) error {
 		return c.takeLeave(body)
 	case typeClose:
 		return c.takeClose(body)
+	case typeList:
+		return c.takeList(body)
 	}
 	if typ >= frameOptional {
 		return nil

@@ -21,9 +21,12 @@ type serverSession struct {
 
 	session Session // nil until the Recorder has opened it
 	told    bool    // the opened frame is in front of what follows
+	safe    bool    // the opening is durable
+	again   bool    // the next ack goes out in any case: a chunk came again, or a stall was told
 	ended   bool
 	sealing bool
 
+	early             *Refusal // a stall that was told before the opened frame
 	dirty             bool
 	received, durable uint64
 	durableTick       format.Tick
@@ -64,10 +67,14 @@ func (s *serverSession) opened(session Session, reply *OpenReply) bool {
 	// Acks that came while the Recorder was opening may be newer.
 	before := s.ack()
 	s.raise(reply.Received, reply.Durable, reply.DurableTick)
+	s.safe = s.safe || s.durable > 0
 	answer := opened{alias: s.alias, received: reply.Received, durable: reply.Durable, durableTick: reply.DurableTick,
-		totals: reply.Totals, window: uint64(reply.Window)}
-	c.enqueueLocked(answer.append(nil))
+		totals: reply.Totals, window: uint64(reply.Window), safe: s.safe, ending: reply.Ending}
+	c.enqueueLocked(answer.append(nil, c.version))
 	s.told = true
+	if s.early != nil {
+		s.stall(s.early)
+	}
 	if before.received > reply.Received || before.durable > reply.Durable || before.durableTick > reply.DurableTick {
 		s.markDirty()
 	}
@@ -90,6 +97,7 @@ func (s *serverSession) enter(seq uint64, size int) *Refusal {
 	if !s.flight.add(seq, size) {
 		return refuse(CodeWindow, "%d bytes are not durable, a chunk of %d more exceeds the window of %d", s.flight.bytes, size, s.flight.window)
 	}
+	s.again = s.again || seq <= s.appended
 	s.appended = max(s.appended, seq)
 	return nil
 }
@@ -191,7 +199,10 @@ func (s *serverSession) markDirty() {
 func (s *serverSession) Ack(received, durable uint64, durableTick format.Tick) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	if s.raise(received, durable, durableTick) && s.told && !s.ended {
+	first := !s.safe || s.again
+	s.safe, s.early = true, nil
+	if newer := s.raise(received, durable, durableTick); (newer || first) && s.told && !s.ended {
+		s.again = false
 		s.markDirty()
 	}
 }
@@ -206,6 +217,30 @@ func (s *serverSession) Window(bytes int) {
 	}
 	s.flight.window = max(s.flight.window, bytes)
 	s.conn.enqueueLocked((&window{alias: s.alias, bytes: uint64(max(bytes, 0))}).append(nil))
+}
+
+// Stalled implements Sink. An ack that waits goes in front, for one behind it
+// would say that the stall is over; the next one goes out in any case.
+func (s *serverSession) Stalled(r Refusal) {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	switch {
+	case s.ended:
+	case s.told:
+		s.stall(&r)
+	default:
+		s.early = &r
+	}
+}
+
+// stall tells the client; conn.mu is held.
+func (s *serverSession) stall(r *Refusal) {
+	s.early, s.again = nil, true
+	if s.dirty {
+		s.dirty = false
+		s.conn.out = appendAcks(s.conn.out, []ack{s.ack()})
+	}
+	s.conn.enqueueLocked((&stalled{alias: s.alias, refusal: *r}).append(nil))
 }
 
 // Sealed implements Sink.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"os"
 	"time"
 )
 
@@ -165,6 +166,9 @@ func (c *serverConn) settled() bool {
 	if !time.Now().Before(c.closeBy) {
 		return true
 	}
+	if c.listing {
+		return false
+	}
 	for _, s := range c.sessions {
 		if s.session == nil || s.sealing || s.durable < s.appended {
 			return false
@@ -186,7 +190,7 @@ func (c *serverConn) part() {
 }
 
 func (c *serverConn) writeRefusal(err error) *Refusal {
-	if silent(err) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.server.stats.slow.Add(1)
 		return refuse(CodeSlow, "the client did not read for %v", c.server.cfg.WriteTimeout)
 	}

@@ -21,6 +21,9 @@ import (
 //	SESSION.tail      what was recorded behind them; see tail.go
 //	SESSION.producer  the producer's key, and how often it was started
 //
+// and, for each keyframe that is not whole in the first, one more: see
+// keyfile.go.
+//
 // Every chunk is written before it is sent, so a daemon never has more than
 // the spool. The files are removed once the session is sealed, or closed
 // with all of it durable. A process that ends leaves them for Resume; a torn
@@ -39,6 +42,10 @@ type producer struct {
 	Start uint64 `json:"start"`
 	// Times is Spec.Times.
 	Times bool `json:"times"`
+	// Unproven is set by a start that resumed the spool, until it has found
+	// the daemon to go on where the spool does: the last chunk that was there
+	// at that time. What stands behind it was never sent.
+	Unproven *uint64 `json:"unproven,omitempty"`
 	// Continued is set for a stream that Continue began.
 	Continued *continued `json:"continued,omitempty"`
 }
@@ -69,7 +76,8 @@ type spool struct {
 	f       *os.File
 	end     int64 // where the next chunk goes
 	limit   int64
-	tail    *tail // mapped until the spool is retired; nil for none
+	kept    producer // what the producer file has
+	tail    *tail    // mapped until the spool is retired; nil for none
 	// broken is set once a write failed: the recording goes on in memory. It
 	// is guarded by the recording's lock.
 	broken bool
@@ -121,7 +129,18 @@ func (s *spool) writeProducer(p producer) error {
 	if err := writeSynced(temp, append(b, '\n')); err != nil {
 		return err
 	}
-	return os.Rename(temp, s.path(producerSuffix))
+	if err := os.Rename(temp, s.path(producerSuffix)); err != nil {
+		return err
+	}
+	s.kept = p
+	return nil
+}
+
+// prove says that the daemon goes on where the spool does.
+func (s *spool) prove() error {
+	p := s.kept
+	p.Unproven = nil
+	return s.writeProducer(p)
 }
 
 func writeSynced(path string, b []byte) error {
@@ -214,7 +233,7 @@ func (s *spool) retire(remove bool) error {
 		err = errors.Join(err, s.tail.release())
 	}
 	if remove {
-		err = errors.Join(err, removeExisting(s.path(tailSuffix)), os.Remove(s.path(spoolSuffix)),
+		err = errors.Join(err, s.removeKeyframes(), removeExisting(s.path(tailSuffix)), os.Remove(s.path(spoolSuffix)),
 			removeExisting(s.path(producerSuffix)), removeExisting(s.path(producerSuffix+newSuffix)))
 	}
 	return err
@@ -252,6 +271,7 @@ type history struct {
 	chunks []*chunk
 	end    int64 // of the last whole chunk
 
+	begin     format.Tick // what the stream begins with
 	next      format.Tick
 	counted   format.Totals
 	countFrom format.Tick
@@ -260,7 +280,7 @@ type history struct {
 	notes     notes
 	gaps      []format.Gap
 	gapBytes  int
-	// parts holds what is missing of each keyframe, by id.
+	// parts holds how many bytes are missing of each keyframe, by id.
 	parts  map[uint64]uint64
 	lastID uint64
 }
@@ -288,6 +308,33 @@ func (s *spool) scan(countFrom format.Tick) (*history, error) {
 	}
 }
 
+// half counts the keyframes that are not whole.
+func (h *history) half() (n int) {
+	for _, missing := range h.parts {
+		if missing > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// last is the number of the last chunk, and the tick that is due behind it.
+func (h *history) last() (seq uint64, next format.Tick) {
+	return h.first + uint64(len(h.chunks)) - 1, h.next
+}
+
+// upTo is last for the history up to a chunk.
+func (h *history) upTo(seq uint64) (uint64, format.Tick) {
+	last, next := h.last()
+	switch {
+	case seq >= last:
+		return last, next
+	case seq < h.first:
+		return h.first - 1, h.begin
+	}
+	return seq, h.chunks[seq-h.first].next
+}
+
 func (h *history) complete() error {
 	if h.meta == nil {
 		return fmt.Errorf("the spool of the session ends before its metadata: %w", format.ErrTorn)
@@ -309,12 +356,18 @@ func (h *history) follow(c format.Chunk, framed []byte, at int64) error {
 		if want := h.first + uint64(len(h.chunks)); c.Seq != want {
 			return &format.OrderError{What: "chunk", Want: want, Got: c.Seq}
 		}
-		h.chunks = append(h.chunks, &chunk{size: len(framed), spooled: true, at: at})
+		h.chunks = append(h.chunks, &chunk{size: len(framed), spooled: true, at: at, part: c.Type == format.ChunkKeyframe})
 	}
 	if h.meta == nil && c.Type != format.ChunkMeta {
 		return fmt.Errorf("%w: %v chunk before the metadata", format.ErrOrder, c.Type)
 	}
-	return h.enter(c)
+	if err := h.enter(c); err != nil {
+		return err
+	}
+	if n := len(h.chunks); c.Seq > 0 {
+		h.chunks[n-1].next = h.next
+	}
+	return nil
 }
 
 func (h *history) enter(c format.Chunk) error {
@@ -338,6 +391,11 @@ func (h *history) enter(c format.Chunk) error {
 		return h.enterPlayers(c.Body)
 	case format.ChunkMark:
 		h.notes.markBytes += len(c.Body)
+		h.notes.markCount++
+	case format.ChunkReports:
+		reports, err := format.ParseReports(c.Body)
+		h.notes.reportCount += uint64(len(reports))
+		return err
 	case format.ChunkKeyframe:
 		return h.enterPart(c.Body)
 	}
@@ -389,6 +447,7 @@ func (h *history) enterPlayers(body []byte) error {
 		h.notes.present[e.ID] = !e.Leave
 	}
 	h.notes.playerBytes += len(body)
+	h.notes.playerCount += uint64(len(events))
 	return err
 }
 
@@ -399,9 +458,6 @@ func (h *history) enterPart(body []byte) error {
 	}
 	h.lastID = max(h.lastID, p.ID)
 	h.parts[p.ID] = p.Total - p.Offset - uint64(len(p.Data))
-	if h.parts[p.ID] == 0 {
-		delete(h.parts, p.ID)
-	}
 	return nil
 }
 

@@ -26,14 +26,15 @@ import (
 //	checksum   u32   CRC-32C of all that follows, begun with the header's
 //	size       u32   of the whole record
 //	sequence   u64   one more than the record's before
-//	tick       u64   of a gap: its first
+//	tick       u64   of a gap: its first; of a mark, players or reports: how
+//	                 many of its kind came before
 //	time       u64   microseconds, where it has one
 //	steps      u32   of a tick
-//	kind       u8    1 a tick, 2 a hash, 3 a gap
+//	kind       u8    1 a tick, 2 a hash, 3 a gap, 4 a mark, 5 players, 6 reports
 //	timed      u8    1 where it has a time
 //	           u16   0
-//	body             command area and parameter area; the hash; the gap
-//	                 chunk's body
+//	body             command area and parameter area; the hash; else the
+//	                 body of a chunk of the kind
 //
 // The numbers below are stored in files. They must not change.
 const (
@@ -43,9 +44,12 @@ const (
 	tailHead    = 96
 	recordHead  = 40
 
-	recordTick = 1
-	recordHash = 2
-	recordGap  = 3
+	recordTick    = 1
+	recordHash    = 2
+	recordGap     = 3
+	recordMark    = 4
+	recordPlayers = 5
+	recordReports = 6
 )
 
 // minHalf is the least size of a half; maxTail bounds the file.

@@ -29,7 +29,7 @@ type game struct {
 // newGame opens a session; chunkBytes 0 takes the default.
 func newGame(t *testing.T, key byte, chunkBytes int) *game {
 	g := &game{t: t, dir: t.TempDir(), e: expected{first: 10}}
-	g.c = newClient([]string{"a:1"}, ClientConfig{Spool: g.dir, ChunkBytes: chunkBytes})
+	g.c = newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: g.dir, ChunkBytes: chunkBytes})
 	s := spec("match-1")
 	s.Key[0] = key
 	s.Meta.StartedAt = 1
@@ -82,7 +82,7 @@ func (l leavings) resume(t *testing.T, e *expected, unhashed format.Tick) (next 
 			t.Fatal(err)
 		}
 	}
-	c := newClient([]string{"a:1"}, ClientConfig{Spool: dir})
+	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: dir})
 	r, err := c.Resume("match-1")
 	if err != nil {
 		t.Fatal(err)
@@ -387,7 +387,7 @@ func TestHalfWrittenProducer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := newClient([]string{"a:1"}, ClientConfig{Spool: dir})
+	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: dir})
 	r, err := c.Resume("match-1")
 	if err != nil || r.NextTick() != 13 {
 		t.Fatalf("resumed at tick %d, %v", r.NextTick(), err)
@@ -469,7 +469,7 @@ func TestNoTail(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "match-1.tail", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := newClient([]string{"a:1"}, ClientConfig{Spool: dir})
+	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: dir})
 	r, err := c.Open(spec("match-1"))
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ type world struct {
 	mu     sync.Mutex
 	server *Server
 	pipes  []*pipe
+	rate   int   // of new pipes
 	down   error // what dialing fails with
 	dials  int
 	dialed []string
@@ -60,6 +61,7 @@ func (w *world) dial(ctx context.Context, addr string) (carrier, error) {
 		return nil, w.down
 	}
 	p := newPipe()
+	p.rate = w.rate
 	w.pipes = append(w.pipes, p)
 	server := w.server
 	go server.serve(&p.b)
@@ -69,7 +71,7 @@ func (w *world) dial(ctx context.Context, addr string) (carrier, error) {
 // connect starts a client; the test must close it.
 func (w *world) connect() *Client {
 	w.t.Helper()
-	c := newClient([]string{"a:1", "b:2"}, w.cfg)
+	c := newClient(&addresses{list: []string{"a:1", "b:2"}}, w.cfg)
 	c.dial = w.dial
 	if err := c.start(context.Background()); err != nil {
 		w.t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/format"
+	"reprise/recorder/archive"
 )
 
 // Config holds every key of the configuration. A key stands in the file under
@@ -32,6 +33,7 @@ type Config struct {
 	HTTP                 string   `toml:"http" help:"HTTP address for metrics, health and the listing; empty switches it off"`
 	TLSCert              string   `toml:"tls_cert" help:"certificate file (PEM); empty: a self-signed one is kept in the data folder"`
 	TLSKey               string   `toml:"tls_key" help:"key file (PEM) of tls_cert"`
+	SigningKey           string   `toml:"signing_key" help:"private key (see: reprise keygen) that signs each session at its end; empty: none is signed"`
 	AutoReload           bool     `toml:"auto_reload" help:"reload when the configuration, or a file that it names, changes; SIGHUP does so in any case"`
 	LogFormat            string   `toml:"log_format" help:"text or json"`
 	LogLevel             string   `toml:"log_level" live:"yes" help:"debug, info, warn or error"`
@@ -45,12 +47,30 @@ type Config struct {
 	TailBytes            Size     `toml:"tail_bytes" help:"bytes of a session that may wait in memory for its file"`
 	ResumeTimeout        Duration `toml:"resume_timeout" help:"how long a detached session waits for its producer"`
 	ReopenWindow         Duration `toml:"reopen_window" help:"how long an unfinished session may be reopened by its producer; 0: never"`
-	SessionWindow        Size     `toml:"session_window" help:"bytes of one session that may wait to become durable"`
+	SessionWindow        Size     `toml:"session_window" live:"yes" help:"bytes of one session that may wait to become durable"`
 	MaxPending           Size     `toml:"max_pending" help:"bytes that all sessions together may hold in memory"`
-	MaxSessions          int      `toml:"max_sessions" help:"most sessions at once"`
-	MaxConnections       int      `toml:"max_connections" help:"most connections at once"`
-	MinFree              Size     `toml:"min_free" help:"free bytes of the disk below which new sessions are refused; 0: the size of a journal segment"`
+	SessionMaxBytes      Size     `toml:"session_max_bytes" live:"yes" help:"bytes that one session may have; 0: no bound"`
+	SessionBytesPerSec   Size     `toml:"session_bytes_per_second" live:"yes" help:"bytes a second that one session may bring in the long run; 0: no bound"`
+	MaxSessions          int      `toml:"max_sessions" live:"yes" help:"most sessions at once"`
+	MaxConnections       int      `toml:"max_connections" live:"yes" help:"most connections at once"`
+	MinFree              Size     `toml:"min_free" live:"yes" help:"free bytes of the disk below which new sessions are refused; 0: the size of a journal segment"`
 	DrainTimeout         Duration `toml:"drain_timeout" live:"yes" help:"how long SIGTERM waits for clients and disk before it ends"`
+
+	Archive          bool     `toml:"archive" help:"rewrite the files of sessions that have ended as archives"`
+	ArchiveName      string   `toml:"archive_name" help:"template of archives' names"`
+	ArchiveLevel     string   `toml:"archive_level" help:"how much time archives may take: fast, default or max"`
+	ArchiveHashEvery int      `toml:"archive_hash_every" help:"keep one in so many state hashes in archives; 1: all"`
+	ArchiveDelay     Duration `toml:"archive_delay" help:"how long a file stays as it is after its session ended"`
+	ArchiveWorkers   int      `toml:"archive_workers" help:"files that are archived at once"`
+	ArchiveCPUShare  Share    `toml:"archive_cpu_share" help:"most of one processor that each worker takes, above 0 up to 1"`
+	Inbox            bool     `toml:"inbox" help:"file and archive what is dropped into DATA/inbox"`
+	InboxSettle      Duration `toml:"inbox_settle" help:"how long nothing must have changed a file of the inbox before it is taken"`
+	PinMarks         string   `toml:"pin_marks" help:"kinds of marks, with commas between, that pin a replay"`
+	RetainAge        Duration `toml:"retain_age" live:"yes" help:"how long replays are kept after their sessions ended; 0: for good"`
+	RetainBytes      Size     `toml:"retain_bytes" live:"yes" help:"most bytes of replays of sessions that have ended; 0: no bound"`
+	RetainCount      int      `toml:"retain_count" live:"yes" help:"most replays of sessions that have ended; 0: no bound"`
+	RetainGames      Rules    `toml:"retain_games" live:"yes" help:"the same for single games"`
+	RetainUnfinished bool     `toml:"retain_unfinished" live:"yes" help:"let unfinished replays be removed like sealed ones"`
 }
 
 // Default is the configuration without a file, a flag or a variable.
@@ -63,6 +83,9 @@ func Default() Config {
 		ResumeTimeout: Duration{5 * time.Minute}, ReopenWindow: Duration{24 * time.Hour},
 		SessionWindow: 1 << 20, MaxPending: 256 << 20, MaxSessions: 20_000, MaxConnections: 4096,
 		DrainTimeout: Duration{30 * time.Second},
+		Archive:      true, ArchiveName: archive.DefaultTemplate, ArchiveLevel: format.ArchiveDefault.String(), ArchiveHashEvery: 1,
+		ArchiveDelay: Duration{5 * time.Minute}, ArchiveWorkers: 1, ArchiveCPUShare: 0.25, Inbox: true, InboxSettle: Duration{2 * time.Second},
+		PinMarks: "desync,flag", RetainGames: Rules{},
 	}
 }
 
@@ -197,6 +220,9 @@ func (c *Config) Validate() error {
 	if err := c.validateNumbers(); err != nil {
 		return err
 	}
+	if err := c.validateArchive(); err != nil {
+		return err
+	}
 	if c.HTTP != "" {
 		if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
 			return badKey("http", "%q is not HOST:PORT", c.HTTP)
@@ -240,6 +266,8 @@ func (c *Config) validateNumbers() error {
 		return badKey("max_segments", "is %d: use at least segments, which is %d", c.MaxSegments, c.Segments)
 	case c.MaxPending < minPending || c.MaxPending < c.SessionWindow:
 		return badKey("max_pending", "is %v: use at least %v, and no less than session_window", c.MaxPending, Size(minPending))
+	case c.MaxConnections > connectionCeiling:
+		return badKey("max_connections", "is %d: use at most %d", c.MaxConnections, connectionCeiling)
 	case c.MinFree < 0:
 		return badKey("min_free", "must not be negative")
 	}

@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/format"
 	"reprise/recorder"
+	"reprise/recorder/archive"
 	"reprise/transport"
 )
 
@@ -23,11 +25,18 @@ type Daemon struct {
 	level slog.LevelVar
 	// disk is where the recorder writes; nil for the data folder itself.
 	disk recorder.FS
+	// socket is where clients come in; nil for one at the configured address.
+	socket net.PacketConn
+
+	// sign signs sessions at their end; nil where there is no key.
+	sign func(format.Statement) (format.Signature, error)
 
 	recorder *recorder.Recorder
+	archive  *archive.Archiver
 	giveUp   context.CancelFunc // ends what waits for room
 	pair     *transport.Keypair
 	guard    atomic.Pointer[guard]
+	gate     gate
 	server   *transport.Server
 	http     *http.Server
 	httpAddr net.Addr
@@ -54,6 +63,10 @@ func New(cfg Config, w io.Writer) *Daemon {
 	return d
 }
 
+// On puts another disk and another socket under the daemon than those of
+// the machine, where they are not nil. It is called before Start.
+func (d *Daemon) On(disk recorder.FS, socket net.PacketConn) { d.disk, d.socket = disk, socket }
+
 // setLevel sets the level of the log, which Config.Validate has read before.
 func (d *Daemon) setLevel() {
 	if level, err := d.cfg.level(); err == nil {
@@ -78,7 +91,14 @@ func (d *Daemon) start() error {
 		return err
 	}
 	d.guard.Store(guard)
+	d.gate.most.Store(int64(d.cfg.MaxConnections))
+	if err := d.readSigningKey(); err != nil {
+		return err
+	}
 	if d.recorder, err = recorder.Open(d.recorderConfig()); err != nil {
+		return err
+	}
+	if err := d.openArchive(); err != nil {
 		return err
 	}
 	if err := d.openPair(); err != nil {
@@ -88,14 +108,22 @@ func (d *Daemon) start() error {
 	if err != nil {
 		return err
 	}
-	if d.server, err = transport.Listen(d.cfg.Listen, d.tlsConfig(), server); err != nil {
+	if d.server, err = d.listen(server); err != nil {
 		return fmt.Errorf("listen %s: %w", d.cfg.Listen, err)
 	}
+	d.gate.server.Store(d.server)
 	if b := d.server.Buffers(); !b.Enough() {
 		d.log.Warn("UDP buffers are small: bursts of many game servers may lose packets, which are sent again",
 			"receive", b.Receive, "send", b.Send, "wanted", transport.WantedBuffer, "remedy", "sysctl net.core.rmem_max and net.core.wmem_max")
 	}
 	return d.startHTTP()
+}
+
+func (d *Daemon) listen(cfg transport.Config) (*transport.Server, error) {
+	if d.socket != nil {
+		return transport.ListenOn(d.socket, d.tlsConfig(), cfg)
+	}
+	return transport.Listen(d.cfg.Listen, d.tlsConfig(), cfg)
 }
 
 func (d *Daemon) recorderConfig() recorder.Config {
@@ -104,7 +132,17 @@ func (d *Daemon) recorderConfig() recorder.Config {
 		MaxSegments: c.MaxSegments, CheckpointInterval: c.CheckpointInterval.Duration, FileInterval: c.FileInterval.Duration,
 		ResumeTimeout: c.ResumeTimeout.Duration, ReopenWindow: neverIfZero(c.ReopenWindow.Duration),
 		SessionWindow: int64(c.SessionWindow), MaxPendingBytes: int64(c.MaxPending),
-		MaxSessions: c.MaxSessions, TailBytes: int64(c.TailBytes), MinFreeBytes: int64(c.MinFree), Log: d.log, FS: d.disk}
+		MaxSessions: c.MaxSessions, TailBytes: int64(c.TailBytes), MinFreeBytes: int64(c.MinFree),
+		SessionBytes: int64(c.SessionMaxBytes), SessionRate: int64(c.SessionBytesPerSec), ChunkBytes: largestChunk, Sign: d.sign, Log: d.log, FS: d.disk}
+}
+
+// largestChunk is one whose ticks have as many bytes of steps as a chunk may.
+const largestChunk = format.MaxRowBytes + 64<<10
+
+// limits are those that a reload may change.
+func (c *Config) limits() recorder.Limits {
+	return recorder.Limits{MaxSessions: c.MaxSessions, SessionWindow: int64(c.SessionWindow), MinFreeBytes: int64(c.MinFree),
+		SessionBytes: int64(c.SessionMaxBytes), SessionRate: int64(c.SessionBytesPerSec)}
 }
 
 // neverIfZero turns a 0 of the configuration into the recorder's "never":
@@ -123,8 +161,9 @@ func (d *Daemon) serverConfig() (transport.Config, error) {
 	}
 	waiting, giveUp := context.WithCancel(context.Background())
 	d.giveUp = giveUp
-	return transport.Config{Recorder: guarded{store{recorder: d.recorder, waiting: waiting}, d.allow}, Authorise: d.authorise,
-		ResetKey: key, MaxConnections: d.cfg.MaxConnections, Window: int(d.cfg.SessionWindow), AckDelay: d.cfg.AckInterval.Duration, Log: d.log}, nil
+	return transport.Config{Recorder: guarded{store{recorder: d.recorder, waiting: waiting}, d.allow},
+		Lister: lister{d.recorder, d.guard.Load}, Authorise: d.authorise,
+		ResetKey: key, MaxConnections: connectionCeiling, Window: int(d.cfg.SessionWindow), AckDelay: d.cfg.AckInterval.Duration, Log: d.log}, nil
 }
 
 // Ready is the line that says that sessions are accepted.
@@ -191,6 +230,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	if d.giveUp != nil {
 		d.giveUp()
 	}
+	errs = append(errs, d.closeArchive())
 	if d.recorder != nil {
 		errs = append(errs, d.recorder.Close(ctx))
 	}

@@ -6,6 +6,7 @@
 //	config.go    the keys, from file, environment and flags; values.go their types
 //	daemon.go    start, run, drain
 //	store.go     the recorder as the transport's server sees it
+//	archive.go   archive, inbox and retention: keys, figures
 //	guard.go     who may record: tokens, client certificates
 //	tls.go       the daemon's certificate and its fingerprint
 //	reload.go    what changes without a restart; watch.go tells when files change

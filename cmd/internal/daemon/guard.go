@@ -107,6 +107,9 @@ func parseCertificate(block *pem.Block) (*x509.Certificate, error) {
 func (d *Daemon) tlsConfig() *tls.Config {
 	cfg := d.pair.Config()
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if err := d.gate.handshake(); err != nil {
+			return nil, err
+		}
 		clients := d.guard.Load().clients
 		if clients == nil {
 			return nil, nil
@@ -127,6 +130,9 @@ func (d *Daemon) tlsConfig() *tls.Config {
 
 // authorise decides on a new connection.
 func (d *Daemon) authorise(token []byte, remote net.Addr) error {
+	if err := d.gate.admit(); err != nil {
+		return err
+	}
 	grant, err := d.guard.Load().grant(token)
 	if grant != nil {
 		d.log.Info("token accepted", "grant", grant.Name, "remote", remote.String())

@@ -81,6 +81,7 @@ func (d *Daemon) notReady() []string {
 	for part, text := range d.recorder.Stats().Troubles {
 		why = append(why, fmt.Sprintf("degraded: %s: %s", part, text))
 	}
+	why = append(why, d.archiveTroubles()...)
 	slices.Sort(why)
 	if d.draining.Load() {
 		why = append(why, "draining: the daemon is shutting down")
@@ -143,6 +144,7 @@ func (d *Daemon) serveSession(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusNotFound, map[string]string{"error": fmt.Sprintf("the id %.80q was never used", id)})
 		return
 	}
+	d.place(&s)
 	writeJSON(w, http.StatusOK, list(&s))
 }
 

@@ -64,7 +64,10 @@ func (m metrics) Collect(out chan<- prometheus.Metric) {
 	s := m.d.recorder.Stats()
 	collectSessions(&s, gauge, counter)
 	collectDisk(&s, gauge, counter)
-	collectConnections(m.d.server.Stats(), gauge, counter)
+	m.d.collectArchive(gauge, counter)
+	connections := m.d.server.Stats()
+	connections.RefusedConnections += m.d.gate.turnedAway.Load()
+	collectConnections(connections, gauge, counter)
 	if m.d.refusedReload.Load() != nil {
 		gauge(descTrouble, 1, troubleConfiguration)
 	}

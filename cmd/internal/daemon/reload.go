@@ -93,7 +93,12 @@ func (d *Daemon) readAgain() (restart []string, err error) {
 	if err := d.pair.Reload(); err != nil {
 		return nil, badFile("tls_cert", err)
 	}
+	if err := d.recorder.SetLimits(merged.limits()); err != nil {
+		return nil, err
+	}
 	d.cfg = merged
+	d.retune()
 	d.guard.Store(guard)
+	d.gate.most.Store(int64(merged.MaxConnections))
 	return restart, nil
 }

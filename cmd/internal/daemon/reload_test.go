@@ -210,13 +210,13 @@ func TestReloadConfiguration(t *testing.T) {
 // differ are given.
 func TestTake(t *testing.T) {
 	now, next := Default(), Default()
-	next.LogLevel, next.DrainTimeout.Duration, next.Listen, next.MinFree = "debug", time.Second, "127.0.0.1:1", 5
+	next.LogLevel, next.DrainTimeout.Duration, next.Listen, next.Segments = "debug", time.Second, "127.0.0.1:1", 5
 	restart := now.take(&next)
 	if now.LogLevel != "debug" || now.DrainTimeout.Duration != time.Second {
 		t.Errorf("log level %s and drain timeout %v, want the new ones", now.LogLevel, now.DrainTimeout)
 	}
-	if now.Listen != Default().Listen || strings.Join(restart, " ") != "listen min_free" {
-		t.Errorf("listen %s, %q need a restart; want the old one, and listen and min_free", now.Listen, restart)
+	if now.Listen != Default().Listen || strings.Join(restart, " ") != "listen segments" {
+		t.Errorf("listen %s, %q need a restart; want the old one, and listen and segments", now.Listen, restart)
 	}
 }
 

@@ -52,21 +52,27 @@ func (s store) awaitRoom(patience time.Duration) error {
 }
 
 func openReply(r recorder.OpenReply) transport.OpenReply {
-	return transport.OpenReply{Received: r.Received, Durable: r.Durable, DurableTick: r.DurableTick, Totals: r.Totals, Window: int(r.Window)}
+	return transport.OpenReply{Received: r.Received, Durable: r.Durable, DurableTick: r.DurableTick, Totals: r.Totals, Ending: r.Ending, Window: int(r.Window)}
 }
 
 // tell passes what happened to a session on to its client. Notices stay
 // here: the recorder logs them.
 func tell(sink transport.Sink, a recorder.Ack) {
-	sink.Ack(a.Received, a.Durable, a.DurableTick)
+	if a.Durable > 0 || a.Err == nil && a.Stalled == nil {
+		// The first one says that the opening is durable, which a refusal or
+		// a stall does not.
+		sink.Ack(a.Received, a.Durable, a.DurableTick)
+	}
+	if a.Window > 0 {
+		sink.Window(int(a.Window))
+	}
 	switch {
 	case a.Err != nil:
-		sink.Failed(failure(a.Err))
+		sink.Failed(*refusal(a.Err))
 	case a.Stalled != nil:
-		// The client keeps what is not durable, and opens the session again
-		// after a pause: the recorder takes more until its window is full,
-		// and acknowledges as soon as the disk is back.
-		sink.Failed(*refusal(a.Stalled))
+		// The session stays as it is: to end and to open thousands again would
+		// be too much for a machine that is busy already.
+		sink.Stalled(*refusal(a.Stalled))
 	case a.Sealed != nil:
 		sealed(sink, a.Sealed)
 	}
@@ -141,6 +147,8 @@ var wireCodes = map[recorder.Code]transport.Code{
 	recorder.CodeTotals:   transport.CodeTotals,
 	recorder.CodeClosing:  transport.CodeDraining,
 	recorder.CodeStorage:  transport.CodeStorage,
+	recorder.CodeRate:     transport.CodeUnavailable,
+	recorder.CodeQuota:    transport.CodeLimit,
 }
 
 // onWire turns an error of the recorder into the transport's. One that is no
@@ -159,15 +167,6 @@ func onWire(err error) error {
 		return &transport.Refusal{Code: transport.CodeDraining, Text: "the daemon is shutting down"}
 	}
 	return err
-}
-
-// failure is onWire where the transport cannot be handed an error.
-func failure(err error) transport.Refusal {
-	var r *transport.Refusal
-	if errors.As(onWire(err), &r) {
-		return *r
-	}
-	return transport.Refusal{Code: transport.CodeUnavailable, Text: "internal error"}
 }
 
 // refusal keeps the tick where it says which one is due, or differs.

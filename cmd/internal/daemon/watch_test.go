@@ -113,7 +113,7 @@ func TestReloadByFile(t *testing.T) {
 	for _, restart := range []struct{ key, text string }{
 		{"data", strings.Replace(text, data, data+"2", 1)},
 		{"listen", strings.Replace(text, "listen = \"127.0.0.1:0\"", "listen = \"127.0.0.1:1\"", 1)},
-		{"max_sessions", text + "max_sessions = 5\n"},
+		{"max_segments", text + "max_segments = 20\n"},
 	} {
 		p.awaitLog(func() { swap(t, config, restart.text) }, "level=WARN", "need a restart", "keys="+restart.key)
 	}

@@ -30,6 +30,6 @@ func TestKilledUnderLoad(t *testing.T) {
 		t.Errorf("clients left out %d ticks, though they had room for all", n)
 	}
 	d.terminate()
-	verdict(t, data, c.promises())
 	t.Logf("%d kills", kills)
+	verdict(t, data, c.promises())
 }

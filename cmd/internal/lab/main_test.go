@@ -31,8 +31,9 @@ func TestMain(m *testing.M) {
 	}
 	switch as {
 	case "":
-		if os.Getenv("REPRISE_LAB") == "" && !long() {
-			fmt.Println("the failure laboratory is left out: REPRISE_LAB=1 runs it, REPRISE_LONG=1 at full length")
+		flag.Parse()
+		if why := leftOut(); why != "" {
+			fmt.Printf("the failure laboratory is left out %s: REPRISE_LAB=1 runs it all the same, REPRISE_LONG=1 at full length\n", why)
 			os.Exit(0)
 		}
 		runTogether()
@@ -50,10 +51,22 @@ func TestMain(m *testing.M) {
 	os.Exit(2)
 }
 
+// leftOut says why the scenarios are not run; nothing where they are.
+func leftOut() string {
+	switch {
+	case os.Getenv("REPRISE_LAB") != "" || long():
+		return ""
+	case testing.Short():
+		return "with -short"
+	case raceDetector:
+		return "under the race detector, which makes its daemons several times slower"
+	}
+	return ""
+}
+
 // runTogether has more scenarios run at once than there are processors, unless
 // told otherwise: most of their time they wait.
 func runTogether() {
-	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if given {
@@ -84,8 +97,9 @@ func pick[T any](short, full T) T {
 	return short
 }
 
-// patience bounds every wait for something that should take far less.
-const patience = time.Minute
+// patience bounds every wait for something that should take far less, also
+// where other tests take the processors.
+const patience = 3 * time.Minute
 
 func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -100,6 +114,19 @@ func eventually(t testing.TB, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", patience, what)
 		}
+	}
+}
+
+// promptly holds a time to its bound. A short form shares its processors
+// with other tests, so that it only tells.
+func promptly(t testing.TB, what string, took, bound time.Duration) {
+	t.Helper()
+	switch {
+	case took <= bound:
+	case long():
+		t.Errorf("%s took %v, want at most %v", what, took, bound)
+	default:
+		t.Logf("%s took %v, more than %v: held against it at full length only", what, took, bound)
 	}
 }
 

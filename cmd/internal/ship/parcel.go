@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"reprise/cmd/internal/ship/relay"
 	"reprise/format"
 	"reprise/transport"
 )
@@ -45,8 +44,8 @@ type parcel struct {
 	// What follows is about the present connection.
 
 	opens    uint64
-	session  *relay.Session
-	standing relay.Standing
+	session  *transport.RelaySession
+	standing transport.Standing
 	noted    bool // the last mark was sent
 	asked    bool // the seal was asked for
 
@@ -154,7 +153,7 @@ func (p *parcel) retries(err error) bool {
 	switch {
 	case errors.As(err, &parked), err == errBefore:
 		return false
-	case errors.Is(err, relay.ErrLink), errors.Is(err, errBusy):
+	case errors.Is(err, transport.ErrLink), errors.Is(err, errBusy):
 		return true
 	case errors.As(err, &refusal):
 		return refusal.Temporary() || refusal.Code == transport.CodeWindow
@@ -171,9 +170,9 @@ func bySystem(err error) bool {
 }
 
 // complain tells a trouble once. That of the connection is told for all
-// files by the relay.
+// files by the transport.
 func (p *parcel) complain(err error) {
-	if errors.Is(err, relay.ErrLink) || errors.Is(err, errBusy) || p.trouble == err.Error() {
+	if errors.Is(err, transport.ErrLink) || errors.Is(err, errBusy) || p.trouble == err.Error() {
 		return
 	}
 	p.trouble = err.Error()

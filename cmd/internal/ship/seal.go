@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"reprise/cmd/internal/ship/relay"
 	"reprise/format"
+	"reprise/transport"
 )
 
 // endedError is why a session ended unfinished for good.
@@ -66,7 +66,7 @@ func (p *parcel) decideEnding() error {
 }
 
 // compareLengths refuses a file that is shorter than what the daemon has.
-func (p *parcel) compareLengths(now relay.Progress) error {
+func (p *parcel) compareLengths(now transport.Progress) error {
 	last := p.src.seq
 	if p.rec.Ending != "" {
 		last++ // the note
@@ -81,7 +81,7 @@ func (p *parcel) compareLengths(now relay.Progress) error {
 const noteKind = "ship"
 
 // note sends a last mark with the reason, and is over once all is durable.
-func (p *parcel) note(now relay.Progress) (over bool, err error) {
+func (p *parcel) note(now transport.Progress) (over bool, err error) {
 	seq := p.src.seq + 1
 	if now.Sealed != nil {
 		return false, &endedError{"it is sealed at the daemon, but " + p.rec.Ending}
@@ -108,7 +108,7 @@ func (p *parcel) note(now relay.Progress) (over bool, err error) {
 
 // leave lets a session be whose file does not grow. What stands behind the
 // last whole chunk may be damaged: then the session ends.
-func (p *parcel) leave(now relay.Progress) (over bool, err error) {
+func (p *parcel) leave(now transport.Progress) (over bool, err error) {
 	why := errNoEnd
 	f, err := format.Open(p.path)
 	if err == nil {
@@ -136,7 +136,7 @@ func (p *parcel) leave(now relay.Progress) (over bool, err error) {
 }
 
 // seal asks for the seal, and compares what the daemon sealed with the file.
-func (p *parcel) seal(ctx context.Context, now relay.Progress) (over bool, err error) {
+func (p *parcel) seal(ctx context.Context, now transport.Progress) (over bool, err error) {
 	if p.audited == nil {
 		if p.audited, err = p.audit(ctx); err != nil || p.audited == nil {
 			p.wake()
@@ -219,7 +219,7 @@ func (p *parcel) checkStated(c *chunks, d format.Digest) error {
 }
 
 // sealed enters the daemon's seal, if it is of what the file holds.
-func (p *parcel) sealed(s *relay.Sealed) error {
+func (p *parcel) sealed(s *transport.Sealed) error {
 	if a := p.audited; s.Digest != a.digest {
 		why := fmt.Sprintf("the daemon sealed digest %v, the file's is %v", s.Digest, a.digest)
 		p.rec.Ended = true

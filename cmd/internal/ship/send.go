@@ -10,8 +10,8 @@ import (
 	"math"
 	"time"
 
-	"reprise/cmd/internal/ship/relay"
 	"reprise/format"
+	"reprise/transport"
 )
 
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
@@ -39,7 +39,7 @@ func (p *parcel) ship(ctx context.Context) error {
 
 func (p *parcel) openSession(ctx context.Context) error {
 	p.opens++
-	session, err := p.s.client.Open(ctx, relay.Request{Session: p.rec.Session, Key: p.rec.key(), Epoch: p.rec.Start<<startShift + p.opens,
+	session, err := p.s.client.Open(ctx, transport.RelayRequest{Session: p.rec.Session, Key: p.rec.key(), Epoch: p.rec.Start<<startShift + p.opens,
 		Opening: p.src.opening, Wake: p.wake})
 	if err != nil {
 		return err

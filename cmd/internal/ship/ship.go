@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"reprise/cmd/internal/ship/relay"
+	"reprise/transport"
 )
 
 // Run ships the files of a folder until all are sealed or given up or, with
@@ -26,7 +26,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer s.book.close()
-	s.client, err = relay.Dial(ctx, relay.Config{Addrs: cfg.Servers, TLS: cfg.TLS, Token: cfg.Token, Agent: s.cfg.Agent, Background: cfg.Follow,
+	s.client, err = transport.DialRelay(ctx, cfg.Servers, transport.RelayConfig{TLS: cfg.TLS, Token: cfg.Token, Agent: s.cfg.Agent, Background: cfg.Follow,
 		DialTimeout: cfg.deadAfter, DeadAfter: cfg.deadAfter, BackoffMax: cfg.backoffMax, OnTrouble: func(err error) { s.tell(Event{Kind: EventTrouble, Err: err}) }})
 	if err != nil {
 		return err
@@ -47,12 +47,12 @@ func newShipper(cfg Config) *shipper {
 // to its loop.
 type shipper struct {
 	cfg     Config
-	book    *book         // shared
-	client  *relay.Client // shared
-	desks   chan desk     // shared: places for open files
-	heavy   chan struct{} // shared: the place for a foreign file in memory
-	touched chan string   // shared: names of files that changed
-	results chan result   // shared: of parcels
+	book    *book            // shared
+	client  *transport.Relay // shared
+	desks   chan desk        // shared: places for open files
+	heavy   chan struct{}    // shared: the place for a foreign file in memory
+	touched chan string      // shared: names of files that changed
+	results chan result      // shared: of parcels
 
 	telling sync.Mutex
 

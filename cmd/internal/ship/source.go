@@ -9,8 +9,6 @@ import (
 
 	"reprise/format"
 	"reprise/transport"
-
-	"reprise/cmd/internal/ship/relay"
 )
 
 // source turns the chunks of a file into those of a producer's stream. They
@@ -87,8 +85,8 @@ func (s *source) peek(c *chunks) (item, error) {
 			s.frame = format.AppendChunk(s.frame[:0], chunk.Type, it.seq, chunk.Body)
 			it.framed = s.frame
 		}
-		if len(it.framed) > relay.MaxChunk {
-			return it, s.damage("a chunk of %d bytes, a daemon takes %d", len(it.framed), relay.MaxChunk)
+		if len(it.framed) > transport.MaxChunk {
+			return it, s.damage("a chunk of %d bytes, a daemon takes %d", len(it.framed), transport.MaxChunk)
 		}
 	}
 	return it, nil

@@ -1,21 +1,12 @@
-package relay
+package transport
 
-import (
-	"errors"
+import "reprise/format"
 
-	"reprise/format"
-	"reprise/transport"
-)
-
-// ErrLink is matched by the errors of a session whose connection is gone:
-// open it again.
-var ErrLink = errors.New("the connection to the daemon is gone")
-
-// Request says which session is to be opened.
-type Request struct {
+// RelayRequest says which session is to be opened.
+type RelayRequest struct {
 	Session string
 	// Key is the producer's key, Epoch grows with every Open of it.
-	Key   [transport.KeySize]byte
+	Key   [KeySize]byte
 	Epoch uint64
 	// Opening is the framed opening chunks, the same bytes each time.
 	Opening []byte
@@ -32,6 +23,9 @@ type Standing struct {
 	DurableTick format.Tick
 	// Totals are the counts up to Received.
 	Totals format.Totals
+	// Ending is set where the session was asked to be sealed before: it takes
+	// no more chunks, and Progress.Sealed follows.
+	Ending bool
 	// Sealed is set, and nothing else, where the session was sealed before.
 	Sealed *Sealed
 }
@@ -53,9 +47,9 @@ type Progress struct {
 	Err error
 }
 
-// Session is one session on one connection. One goroutine at a time sends.
-type Session struct {
-	link     *link
+// RelaySession is one session on one connection. One goroutine at a time sends.
+type RelaySession struct {
+	link     *relayLink
 	alias    uint64
 	wake     func()
 	answered chan struct{}
@@ -66,25 +60,19 @@ type Session struct {
 	now      Progress
 	window   int64
 	flying   int64 // bytes of flights
-	flights  []flight
+	flights  []flown
 	over     bool // sealed, refused or left: the daemon drops what comes
 }
 
-// flight is a chunk that was sent and is not durable.
-type flight struct {
-	seq  uint64
-	size int64
-}
-
 // Standing is where the session stood when it was opened.
-func (s *Session) Standing() Standing {
+func (s *RelaySession) Standing() Standing {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	return s.standing
 }
 
 // Progress is where the session stands now.
-func (s *Session) Progress() Progress {
+func (s *RelaySession) Progress() Progress {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	return s.now
@@ -93,7 +81,7 @@ func (s *Session) Progress() Progress {
 // Fits tells whether the daemon's window lets size more bytes go, behind
 // ahead bytes that are to go first. One chunk always may, where nothing is
 // under way.
-func (s *Session) Fits(ahead, size int) bool {
+func (s *RelaySession) Fits(ahead, size int) bool {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	under := s.flying + int64(ahead)
@@ -102,34 +90,34 @@ func (s *Session) Fits(ahead, size int) bool {
 
 // Send sends the next chunk, whose sequence number is seq. It waits where
 // the connection is slow.
-func (s *Session) Send(seq uint64, chunk []byte) error {
+func (s *RelaySession) Send(seq uint64, chunk []byte) error {
 	l := s.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.out) > maxOut && s.now.Err == nil {
+	for len(l.out) > maxRelayOut && s.now.Err == nil {
 		l.drained.Wait()
 	}
 	if s.now.Err != nil || s.over {
 		return s.now.Err
 	}
 	s.flying += int64(len(chunk))
-	s.flights = append(s.flights, flight{seq, int64(len(chunk))})
-	l.say(appendChunk(l.out, s.alias, chunk))
+	s.flights = append(s.flights, flown{seq, len(chunk)})
+	l.say(appendChunkFrame(l.out, s.alias, chunk))
 	return nil
 }
 
 // Seal asks for the seal with the final counts, behind what was sent.
 // Progress.Sealed is the answer.
-func (s *Session) Seal(t format.Totals) {
+func (s *RelaySession) Seal(t format.Totals) {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	if s.now.Err == nil && !s.over {
-		s.link.say(appendSeal(s.link.out, s.alias, t))
+		s.link.say((&seal{alias: s.alias, totals: t}).append(s.link.out))
 	}
 }
 
 // Leave ends the session on this connection, unsealed.
-func (s *Session) Leave() {
+func (s *RelaySession) Leave() {
 	l := s.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,13 +128,13 @@ func (s *Session) Leave() {
 }
 
 // end takes the session off its connection; link.mu is held.
-func (s *Session) end() {
+func (s *RelaySession) end() {
 	s.over = true
 	delete(s.link.sessions, s.alias)
 }
 
 // answer lets Open go on; link.mu is held.
-func (s *Session) answer() {
+func (s *RelaySession) answer() {
 	select {
 	case <-s.answered:
 	default:
@@ -155,19 +143,8 @@ func (s *Session) answer() {
 }
 
 // fail ends the session with err; link.mu is held.
-func (s *Session) fail(err error) {
+func (s *RelaySession) fail(err error) {
 	s.now.Err = err
 	s.end()
 	s.answer()
-}
-
-// settle counts out what is durable; link.mu is held.
-func (s *Session) settle(durable uint64, tick format.Tick) {
-	s.now.Durable, s.now.DurableTick = max(s.now.Durable, durable), max(s.now.DurableTick, tick)
-	n := 0
-	for n < len(s.flights) && s.flights[n].seq <= s.now.Durable {
-		s.flying -= s.flights[n].size
-		n++
-	}
-	s.flights = s.flights[n:]
 }

@@ -30,6 +30,8 @@ every tick is compared, whatever the recording holds: the first tick where they
 part, and the fields of both states that differ after it. Where the replay declares
 no hashes, the saved states are compared.
 
+What the recording says of its machine, and what differs here, stands before it.
+
 -o DIR writes a bundle: bundle.rply holds the state just before, and the steps and
 the hash of those ticks, so that "reprise verify" shows the difference alone; beside
 it stand both states, a line a field.
@@ -147,6 +149,9 @@ func (o *bisectOptions) print(w io.Writer, r *replay, b *player.Bisection) error
 		return err
 	}
 	var t strings.Builder
+	if machine := o.machine(r).text(); machine != "" {
+		fmt.Fprintf(&t, "%s: %s\n", printable(r.path), machine)
+	}
 	fmt.Fprintf(&t, "%s: %s and %s differ after tick %d", printable(r.path), want, got, b.Tick)
 	if b.Part != "" {
 		fmt.Fprintf(&t, ", in %q", b.Part)
@@ -161,6 +166,15 @@ func (o *bisectOptions) print(w io.Writer, r *replay, b *player.Bisection) error
 	}
 	_, err := io.WriteString(w, t.String())
 	return err
+}
+
+// machine compares the machine that recorded with this one; nil with --vs,
+// where both sides run here.
+func (o *bisectOptions) machine(r *replay) *jsonMachine {
+	if o.vs != "" {
+		return nil
+	}
+	return compareMachine(r.Summary().Meta)
 }
 
 func equalBefore(r *replay, b *player.Bisection) string {
@@ -238,13 +252,15 @@ func writeFields(folder, side string, fields []player.Field) error {
 
 // bisectDocument is what `bisect --json` prints.
 type bisectDocument struct {
-	File     jsonText     `json:"file"`
-	Differ   bool         `json:"differ"`
-	Tick     *format.Tick `json:"tick"`
-	First    *format.Tick `json:"first_possible_tick"`
-	Part     jsonText     `json:"part,omitempty"`
-	Want     string       `json:"hash_a,omitempty"`
-	Got      string       `json:"hash_b,omitempty"`
+	File   jsonText     `json:"file"`
+	Differ bool         `json:"differ"`
+	Tick   *format.Tick `json:"tick"`
+	First  *format.Tick `json:"first_possible_tick"`
+	Part   jsonText     `json:"part,omitempty"`
+	Want   string       `json:"hash_a,omitempty"`
+	Got    string       `json:"hash_b,omitempty"`
+	// Machine is there where a simulation differs from the recording.
+	Machine  *jsonMachine `json:"machine,omitempty"`
 	FieldsAt *format.Tick `json:"fields_after_tick"`
 	Fields   []jsonField  `json:"fields"`
 	Bundle   jsonText     `json:"bundle,omitempty"`
@@ -263,6 +279,7 @@ func (o *bisectOptions) document(r *replay, b *player.Bisection) *bisectDocument
 	}
 	d.Differ, d.Tick, d.First, d.Part = true, &b.Tick, &b.First, jsonText(b.Part)
 	d.Want, d.Got = hex.EncodeToString(b.Want), hex.EncodeToString(b.Got)
+	d.Machine = o.machine(r)
 	if b.HasFields {
 		d.FieldsAt = &b.FieldsAt
 	}

@@ -35,6 +35,11 @@ func (o *serverOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.key, "key", "", "key (PEM) of --cert")
 }
 
+// named tells whether a flag says how a daemon is reached.
+func (o *serverOptions) named() bool {
+	return o.pin != "" || o.ca != "" || o.insecure || o.tokenFile != "" || o.cert != "" || o.key != ""
+}
+
 // config makes the client's configuration, or says what is missing.
 func (o *serverOptions) config(stderr io.Writer) (transport.ClientConfig, error) {
 	if len(o.servers) == 0 {
@@ -76,10 +81,15 @@ func (o *serverOptions) tls() (*tls.Config, error) {
 
 func (o *serverOptions) dial(ctx context.Context, cfg transport.ClientConfig) (*transport.Client, error) {
 	client, err := transport.Dial(ctx, o.servers, cfg)
+	return client, unreached(err)
+}
+
+// unreached says what helps where a daemon is not known.
+func unreached(err error) error {
 	if isError[x509.UnknownAuthorityError](err) {
-		return nil, &hintedError{err, "say how the daemon is known: --pin with its fingerprint (DATA/tls/fingerprint), or --ca FILE"}
+		return &hintedError{err, "say how the daemon is known: --pin with its fingerprint (DATA/tls/fingerprint), or --ca FILE"}
 	}
-	return client, err
+	return err
 }
 
 // warnings prints what a client complains of and goes on after. What ends a

@@ -2,14 +2,17 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"reprise/cmd/internal/table"
 	"reprise/format"
 )
 
@@ -18,10 +21,18 @@ func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert IN OUT",
 		Short: "Convert a replay to another format",
-		Long: `convert reads any replay and writes RPLY2, RPLY1 or JSON lines; OUT's ending
-decides (.rply is RPLY2, .jsonl is JSON lines) unless --to does. It refuses to
-lose anything that the target cannot hold, and says what that is; with --lossy it
-leaves that behind. OUT must not exist; "-" is standard output.
+		Long: `convert reads any replay and writes RPLY2, RPLY1, JSON lines, CSV or Parquet; OUT's
+ending decides (.rply is RPLY2, then .jsonl, .csv and .parquet) unless --to does.
+It refuses to lose anything that the target cannot hold, and says what that is;
+with --lossy it leaves that behind. OUT must not exist; "-" is standard output.
+
+CSV and Parquet hold one table. --table all, the default, has a row for everything
+in the replay, and convert reads it back without a loss. --table steps, or ticks, has
+only these, for tools that want no more; what it leaves out is said. The columns:
+
+` + table.Columns + `
+
+A table of ticks has the columns tick, steps (their number), hash and time_us.
 
 Raw saveState buffers of the replay array are read with --raw-width, --raw-params
 and --raw-length (IN is the command area), and written with --to savestate (OUT
@@ -30,6 +41,8 @@ buffers of the original engine's code, which splits int64 halves at 2^31.`,
 		Example: `  reprise convert old.rply match.rply --to rply2
   reprise convert match.jsonl match.rply
   reprise convert match.rply back.rply --to rply1
+  reprise convert match.rply match.parquet
+  reprise convert match.rply steps.csv --table steps
   reprise convert commands.bin match.rply --raw-params params.bin --raw-width 8 --raw-length 120`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +53,8 @@ buffers of the original engine's code, which splits int64 halves at 2^31.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "target format: rply1, rply2, jsonl or savestate")
+	f.StringVar(&o.to, "to", "", "target format: rply1, rply2, jsonl, csv, parquet or savestate")
+	f.StringVar((*string)(&o.table), "table", string(table.All), "csv, parquet: all, steps or ticks")
 	f.BoolVar(&o.packLists, "pack-lists", false, "from JSON lines: pack runs of integers into list parameters where a step has too many")
 	f.StringVar(&o.rawParams, "raw-params", "", "file of the raw parameter area")
 	f.IntVar(&o.rawWidth, "raw-width", 0, "width of command codes in the raw command area: 8 or 16")
@@ -56,24 +70,33 @@ type convertOptions struct {
 	rawWidth, rawLength int
 	split               int
 	lossy               bool
+	table               table.Kind
 }
 
-// targets are the formats that can be written.
-var targets = []string{"rply1", "rply2", "jsonl", "savestate"}
+// targets are the formats that can be written, endings those that a name stands
+// for.
+var (
+	targets = []string{"rply1", "rply2", "jsonl", "csv", "parquet", "savestate"}
+	endings = map[string]string{".rply": "rply2", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+)
+
+// toTable tells whether the target is a table.
+func (o *convertOptions) toTable() bool { return o.to == "csv" || o.to == "parquet" }
 
 // check decides the target, and refuses flags that do not go together.
 func (o *convertOptions) check(out string) error {
-	switch {
-	case o.to == "" && strings.HasSuffix(out, ".rply"):
-		o.to = "rply2"
-	case o.to == "" && strings.HasSuffix(out, ".jsonl"):
-		o.to = "jsonl"
-	case o.to == "":
-		return usagef("%s has no ending that names a format (.rply, .jsonl): use --to", printable(out))
-	case !slices.Contains(targets, o.to):
-		return usagef("--to %s: use rply1, rply2, jsonl or savestate", printable(o.to))
+	if o.to == "" {
+		o.to = endings[filepath.Ext(out)]
 	}
 	switch {
+	case o.to == "":
+		return usagef("%s has no ending that names a format (.rply, .jsonl, .csv, .parquet): use --to", printable(out))
+	case !slices.Contains(targets, o.to):
+		return usagef("--to %s: use rply1, rply2, jsonl, csv, parquet or savestate", printable(o.to))
+	case o.table != table.All && o.table != table.Steps && o.table != table.Ticks:
+		return usagef("--table %s: use all, steps or ticks", printable(string(o.table)))
+	case o.table != table.All && !o.toTable():
+		return usagef("--table is for csv and parquet, the target is %s", o.to)
 	case o.split != 31 && o.split != 32:
 		return usagef("--int64-split %d: use 31 or 32", o.split)
 	case o.rawWidth != 0 && o.rawWidth != 8 && o.rawWidth != 16:
@@ -97,7 +120,50 @@ func (o *convertOptions) opener(cmd *cobra.Command) func(string) (*replay, error
 	case o.packLists:
 		return files.openPacked
 	}
-	return files.open
+	return func(path string) (*replay, error) { return openTableOr(files, path) }
+}
+
+// openTableOr opens a table that convert wrote, or any replay.
+func openTableOr(files *opener, path string) (*replay, error) {
+	if path == "-" {
+		b, err := files.read(path)
+		if err != nil {
+			return nil, cause(err)
+		}
+		if as, ok := table.Is(b); ok {
+			return tableReplay(bytes.NewReader(b), int64(len(b)), as, path)
+		}
+		f, err := format.NewFile(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			return nil, openError(err)
+		}
+		return &replay{File: f, path: path}, nil
+	}
+	src, size, err := openRegular(path)
+	if err != nil {
+		return files.open(path)
+	}
+	defer src.Close()
+	head := make([]byte, 16)
+	n, _ := src.ReadAt(head, 0)
+	as, ok := table.Is(head[:n])
+	if !ok {
+		return files.open(path)
+	}
+	return tableReplay(src, size, as, path)
+}
+
+// tableReplay reads a table into memory, as a replay.
+func tableReplay(src io.ReaderAt, size int64, as table.Format, path string) (*replay, error) {
+	var out format.Buffer
+	if err := table.Read(src, size, as, &out); err != nil {
+		return nil, &hintedError{openError(err), "a whole table is what \"reprise convert\" writes with --table all"}
+	}
+	f, err := format.NewFile(&out, int64(len(out.Bytes())))
+	if err != nil {
+		return nil, openError(err)
+	}
+	return &replay{File: f, path: path}, nil
 }
 
 func (o *convertOptions) run(cmd *cobra.Command, r *replay, out string) error {
@@ -133,6 +199,10 @@ func (o *convertOptions) write(out, stderr io.Writer, r *replay) error {
 		err = format.WriteRPLY1(w, r.File)
 	case o.to == "jsonl":
 		err = format.WriteJSONL(w, r.File, format.JSONLWriteOptions{})
+	case o.toTable():
+		if err = table.Write(w, r.File, table.Format(o.to), o.table); err == nil && o.table != table.All {
+			say(stderr, "%s: the table of %s leaves out the metadata, code book, %s", printable(r.path), o.table, o.table.Left())
+		}
 	default:
 		_, err = io.Copy(w, r.Raw())
 	}

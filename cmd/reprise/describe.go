@@ -44,10 +44,20 @@ type fileInfo struct {
 	GameSeconds *float64       `json:"game_seconds"`
 	Bytes       int64          `json:"bytes"`
 	Digest      string         `json:"digest"`
-	SignedBy    *string        `json:"signed_by"`
+	SignedBy    []string       `json:"signed_by"`
+	Redacted    *jsonRedaction `json:"redacted"`
 	Torn        *jsonTorn      `json:"torn,omitempty"`
 	Origin      *jsonOrigin    `json:"origin,omitempty"`
 	Book        []jsonCode     `json:"code_book,omitempty"`
+}
+
+// jsonRedaction is what was erased.
+type jsonRedaction struct {
+	Players    bool   `json:"players"`
+	Metadata   bool   `json:"metadata"`
+	Parameters uint64 `json:"parameters"`
+	Segments   uint64 `json:"segments"`
+	Marks      uint64 `json:"marks"`
 }
 
 type jsonHashPart struct {
@@ -149,10 +159,22 @@ func describe(r *replay) *fileInfo {
 	if m.Origin.Format != "" {
 		i.Origin = &jsonOrigin{jsonText(m.Origin.Format), jsonText(m.Origin.Header)}
 	}
+	i.describeSeal(r)
 	i.describeTimes(s)
 	i.describeLists(s)
 	i.describeBook(r.Book())
 	return i
+}
+
+// describeSeal says who claims to have signed the file: the content is not
+// compared.
+func (i *fileInfo) describeSeal(r *replay) {
+	for _, g := range r.Signatures() {
+		i.SignedBy = append(i.SignedBy, g.Key.ID())
+	}
+	if red := r.Summary().Redaction; red != nil {
+		i.Redacted = &jsonRedaction{red.Players, red.Metadata, red.Params, red.Segments, red.Marks}
+	}
 }
 
 func (i *fileInfo) describeTimes(s *format.Summary) {

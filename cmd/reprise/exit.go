@@ -31,7 +31,7 @@ var exitSentences = [...]string{
 	exitFalse:      "it does not: desync, difference, changed content",
 	exitUsage:      "usage or configuration",
 	exitNotTried:   "could not be tried: I/O, network, refused, interrupted",
-	exitPartly:     "partly: a part was kept (repair), or verified around a gap",
+	exitPartly:     "partly: a part was kept (repair), verified around a gap, or a signature that does not prove all that is there",
 	exitDamaged:    "damaged, torn, not a replay, or newer than this program (the text says which, and where)",
 	exitNothing:    "nothing was compared: no hashes, no ticks",
 	exitGame:       "the game is missing, or its build or data differ from the recorded ones",
@@ -78,15 +78,17 @@ func exitCode(err error) int {
 		return exit.code
 	case isError[*player.DesyncError](err), isError[*player.StepFailure](err), isError[*player.KeyframeError](err), isError[*repeatError](err):
 		return exitFalse
+	case errors.Is(err, format.ErrChanged), isError[*trustError](err):
+		return exitFalse
 	case isError[*player.SimulationError](err):
 		return exitSimulation
 	case format.IsDamage(err), errors.Is(err, player.ErrOutOfOrder), errors.Is(err, format.ErrTotals), errors.Is(err, format.ErrState):
 		return exitDamaged
-	case isError[*player.GameMissingError](err), isError[*player.BuildMismatchError](err), errors.Is(err, player.ErrStart):
+	case isError[*player.GameMissingError](err), isError[*player.BuildMismatchError](err), isError[*player.DataMismatchError](err), errors.Is(err, player.ErrStart):
 		return exitGame
 	case errors.Is(err, player.ErrNothingCompared):
 		return exitNothing
-	case isError[*player.GapError](err):
+	case isError[*player.GapError](err), isError[*unprovenError](err):
 		return exitPartly
 	case errors.Is(err, process.ErrCommand):
 		return exitUsage
@@ -106,6 +108,10 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &hinted):
 		return hinted.hint
+	case errors.Is(err, format.ErrChanged):
+		return "its checksums hold, so this was no accident: ask for the original"
+	case isError[*trustError](err):
+		return `the file of --trust has a line for each trusted key: the .pub file of "reprise keygen"`
 	case errors.Is(err, format.ErrTorn), errors.Is(err, format.ErrCorrupt):
 		return `"reprise repair FILE -o OUT" keeps what is intact`
 	case errors.Is(err, format.ErrNewer):
@@ -120,6 +126,8 @@ func hintFor(err error) string {
 		return "--sim must name the simulation of the recorded game"
 	case isError[*player.BuildMismatchError](err):
 		return "--any-build plays it all the same: what the builds do differently shows as desync"
+	case isError[*player.DataMismatchError](err):
+		return "--any-build plays it all the same: what the data change shows as desync"
 	case errors.Is(err, player.ErrNothingCompared):
 		return "--allow-unverified accepts replays without hashes"
 	}

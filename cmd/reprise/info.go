@@ -71,7 +71,38 @@ func (i *fileInfo) text() string {
 	t.line("length", "%s", i.lengthSentence())
 	t.line("bytes", "%d", i.Bytes)
 	t.line("digest", "%s", i.Digest)
+	t.line("signed by", "%s", i.signerSentence())
+	t.line("redacted", "%s", i.redactionSentence())
 	return t.b.String()
+}
+
+// signerSentence does not say that the signatures hold: that is for check.
+func (i *fileInfo) signerSentence() string {
+	if len(i.SignedBy) == 0 {
+		return ""
+	}
+	return "key " + strings.Join(i.SignedBy, ", key ") + " (see check --trust)"
+}
+
+func (i *fileInfo) redactionSentence() string {
+	r := i.Redacted
+	if r == nil {
+		return ""
+	}
+	var parts []string
+	if r.Players {
+		parts = append(parts, "the players")
+	}
+	if r.Metadata {
+		parts = append(parts, "metadata")
+	}
+	if r.Parameters > 0 {
+		parts = append(parts, counted(r.Parameters, "parameter")+" in "+counted(r.Segments, "segment"))
+	}
+	if r.Marks > 0 {
+		parts = append(parts, "the texts of "+counted(r.Marks, "mark"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 type infoText struct{ b strings.Builder }

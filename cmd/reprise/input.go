@@ -33,11 +33,20 @@ func (r *replay) tornError() error {
 	return r.Torn
 }
 
-// state is the state that info and ls print.
+// Words for states of a replay; end states have their own.
+const (
+	stateSealed   = "sealed"
+	stateArchived = "archived"
+)
+
+// state is the state that info and ls print. An archive of a session that
+// was not sealed is unfinished before anything else.
 func (r *replay) state() string {
 	switch end := r.Summary().End; {
 	case r.Unproven():
 		return "unproven"
+	case end != nil && end.State == format.EndSealed && r.Summary().Archive != nil:
+		return stateArchived
 	case end != nil:
 		return end.State.String()
 	case r.live:

@@ -65,6 +65,9 @@ func (j *junitReport) add(r *verifyResult) {
 	}
 	c := junitCase{Name: printable(string(r.File)), Class: printable(string(r.Game)), Seconds: milliseconds(r.Seconds),
 		Output: fmt.Sprintf("%s run, %s compared", counted(r.Ticks, "tick"), counted(r.Compared, "hash"))}
+	if machine := r.Machine.text(); machine != "" {
+		c.Output += "; " + machine
+	}
 	problem := &junitProblem{Type: r.Status, Text: printableLines(string(r.Problem))}
 	switch r.Exit {
 	case exitOK:

@@ -25,18 +25,38 @@ func newPlay() *cobra.Command {
 compared; play stops at the first that differs. A replay without hashes plays to
 its end and is then said to be unverified.
 
-With --from, all before that tick is run at full speed. --trace writes a line
+With --from, play begins at that tick: from the nearest recorded keyframe, or
+for want of one from the start, the ticks before it are run at full speed, and
+their hashes compared. --trace writes a line
 "tick hash" for every tick, for another machine's trace to be compared with; with
---trace - the result stands on standard error.` + simHelp,
+--trace - the result stands on standard error.
+
+--keyframes FILE keeps the states that --from makes on its way: the next time it
+starts from the nearest of them. They serve one replay and one build of the game,
+are compared with the recorded hashes before they are relied on, and are made
+anew where they fit no more.
+
+With a desync comes what the recording says of its machine and what differs here.
+
+--interactive shows the replay in the terminal: play, pause, step and seek, the
+steps of each tick and the fields of the state; "?" there lists the keys.` + simHelp,
 		Example: `  reprise play --speed 8 match.rply
   reprise play --speed max --trace trace.txt match.rply
-  reprise play --from 3000 --to 3200 match.rply`,
+  reprise play --from 3000 --to 3200 match.rply
+  reprise play --interactive --from 3000 match.rply`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.sim.check(); err != nil {
 				return err
 			}
-			return withReplay(args[0], newOpener(cmd).open, func(r *replay) error { return o.run(cmd, r) })
+			run := o.run
+			if o.interactive {
+				if err := o.checkInteractive(cmd, args[0]); err != nil {
+					return err
+				}
+				run = o.interact
+			}
+			return withReplay(args[0], newOpener(cmd).open, func(r *replay) error { return run(cmd, r) })
 		},
 	}
 	f := cmd.Flags()
@@ -45,6 +65,8 @@ With --from, all before that tick is run at full speed. --trace writes a line
 	f.Var(&o.speed, "speed", `times the recorded speed, from 0.01 to 1000, or "max"`)
 	f.BoolVar(&o.times, "recorded-times", false, "pace by the recorded times of the ticks, not by the tick rate")
 	f.Var(&o.from, "from", "first tick to play at --speed")
+	f.StringVar(&o.keyframes, "keyframes", "", keyframesHelp)
+	f.BoolVar(&o.interactive, "interactive", false, "a player in the terminal")
 	f.Var(&o.to, "to", "last tick to play")
 	f.StringVar(&o.trace, "trace", "", `write "tick hash" lines to this file ("-" is standard output)`)
 	return cmd
@@ -56,6 +78,11 @@ type playOptions struct {
 	times    bool
 	from, to tickFlag
 	trace    string
+	// keyframes is the path of the side file, and side what is made of it.
+	keyframes string
+	side      *keyframeFile
+	// interactive shows a player in the terminal.
+	interactive bool
 }
 
 func (o *playOptions) run(cmd *cobra.Command, r *replay) error {
@@ -64,6 +91,13 @@ func (o *playOptions) run(cmd *cobra.Command, r *replay) error {
 	}
 	if o.trace != "" && r.Summary().Meta.HashBytes == 0 {
 		return usagef("--trace: the replay declares no state hashes, so no trace of them can be written")
+	}
+	if o.keyframes != "" && !o.from.set {
+		return usagef("--keyframes is for --from: nothing is sought without it")
+	}
+	var err error
+	if o.side, err = openKeyframes(o.keyframes, &o.sim, r); err != nil {
+		return err
 	}
 	sims := o.sim.open(cmd)
 	defer sims.close()
@@ -87,6 +121,9 @@ func (o *playOptions) run(cmd *cobra.Command, r *replay) error {
 	if _, printErr := fmt.Fprintln(out, playText(r.path, &report)); printErr != nil {
 		return printErr
 	}
+	if report.Desync != nil {
+		say(cmd.ErrOrStderr(), "%s: %s", printable(r.path), compareMachine(r.Summary().Meta).text())
+	}
 	return o.result(r, &report, err)
 }
 
@@ -97,8 +134,11 @@ func (o *playOptions) play(cmd *cobra.Command, sim player.Simulation, r *replay,
 		options.Trace = trace.write
 	}
 	source := player.NewFileSource(r.File)
-	if !o.from.set {
+	switch {
+	case !o.from.set:
 		return player.Run(cmd.Context(), sim, source, options)
+	case !player.LooksAhead(sim):
+		return o.playFrom(cmd, sim, source, r, options)
 	}
 	options.Speed = player.Max
 	late := &lateSpeed{FileSource: source, from: o.from.value, speed: float64(o.speed)}
@@ -106,7 +146,40 @@ func (o *playOptions) play(cmd *cobra.Command, sim player.Simulation, r *replay,
 	return late.engine.Run(cmd.Context())
 }
 
-// lateSpeed is a source that sets the engine's speed when it gives tick from
+// playFrom seeks to the first tick and plays on from there.
+func (o *playOptions) playFrom(cmd *cobra.Command, sim player.Simulation, source *player.FileSource, r *replay, options player.EngineOptions) (player.Report, error) {
+	budget := int64(-1)
+	if o.side != nil {
+		budget = 0
+	}
+	p := player.NewPlayback(r.File, sim, player.PlaybackOptions{Budget: budget, Trace: options.Trace})
+	o.side.read(p, cmd.ErrOrStderr())
+	err := p.Seek(cmd.Context(), o.from.value)
+	for _, bad := range p.BadKeyframes() {
+		say(cmd.ErrOrStderr(), "%s: %v", printable(r.path), bad)
+	}
+	report := p.Report()
+	if err == nil && report.Desync != nil {
+		err = report.Desync
+	}
+	if err == nil {
+		err = o.side.write(p, cmd.ErrOrStderr())
+	}
+	if err != nil {
+		return report, err
+	}
+	source.Seek(o.from.value)
+	options.Underway, options.Start.NextTick = true, o.from.value
+	played, err := player.Run(cmd.Context(), sim, source, options)
+	report.Add(&played)
+	if report.HashesCompared > 0 && errors.Is(err, player.ErrNothingCompared) {
+		err = firstGap(&played)
+	}
+	return report, err
+}
+
+// lateSpeed is, for a game that looks ahead and so cannot be halted between two
+// ticks, a source that sets the engine's speed when it gives tick from
 // or, where that is missing, the one behind it.
 type lateSpeed struct {
 	*player.FileSource

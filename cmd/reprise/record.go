@@ -183,6 +183,9 @@ func (o *recordOptions) begin(ctx context.Context, client *transport.Client, f *
 	if o.game != "" {
 		meta.Game = o.game
 	}
+	if meta.Env == nil {
+		meta.Env = []format.Label{} // it was not played on this machine
+	}
 	players := f.Summary().Players
 	early := slices.IndexFunc(players, func(e format.PlayerEvent) bool { return e.Leave || e.Tick > meta.FirstTick })
 	if early < 0 {

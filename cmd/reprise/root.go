@@ -32,8 +32,8 @@ error. "reprise help exit-codes" explains the exit codes.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(misused)
-	root.AddCommand(newInfo(), newLs(), newCat(), newCheck(), newToken(), newDaemon(), newExitCodes())
-	for _, cmd := range []*cobra.Command{newRepair(), newConvert(), newPlay(), newVerify(), newBisect(), newBench(), newRecord(), newDemo(), newLoad(), newShip()} {
+	root.AddCommand(newInfo(), newLs(), newCat(), newCheck(), newDiff(), newToken(), newKeygen(), newPin(), newUnpin(), newPrune(), newDaemon(), newExitCodes())
+	for _, cmd := range []*cobra.Command{newRepair(), newConvert(), newArchive(), newClip(), newEdit(), newMerge(), newSign(), newRedact(), newPlay(), newVerify(), newBisect(), newBench(), newRebase(), newRecord(), newDemo(), newLoad(), newShip()} {
 		cmd.RunE = untilInterrupted(cmd.RunE)
 		root.AddCommand(cmd)
 	}

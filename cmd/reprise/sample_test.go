@@ -22,11 +22,13 @@ type sample struct {
 	noHashes bool
 	// hashesBefore leaves out the hashes of later ticks; 0 leaves out none.
 	hashesBefore format.Tick
-	// game, build and session stand in the metadata instead of the true ones.
-	game, build, session string
-	players              []format.PlayerEvent
-	marks                []format.Mark
-	labels               []format.Label
+	// game, build, data and session stand in the metadata instead of the true
+	// ones.
+	game, build, data, session string
+	env                        []format.Label
+	players                    []format.PlayerEvent
+	marks                      []format.Mark
+	labels                     []format.Label
 	// flip is a tick whose hash has one wrong bit, change one whose first
 	// step, or the next tick's that has any, has another parameter. 0 is none.
 	flip, change format.Tick
@@ -66,7 +68,7 @@ func (s sample) bytes() ([]byte, error) {
 	for _, x := range []struct {
 		set string
 		at  *string
-	}{{s.game, &meta.Game}, {s.build, &meta.Build}, {s.session, &meta.Session}} {
+	}{{s.game, &meta.Game}, {s.build, &meta.Build}, {s.data, &meta.Data}, {s.session, &meta.Session}} {
 		if x.set != "" {
 			*x.at = x.set
 		}
@@ -74,7 +76,7 @@ func (s sample) bytes() ([]byte, error) {
 	if s.noHashes {
 		meta.HashBytes, meta.HashParts = 0, nil
 	}
-	meta.Labels = append(meta.Labels, s.labels...)
+	meta.Labels, meta.Env = append(meta.Labels, s.labels...), s.env
 	out := new(format.Buffer)
 	w, err := format.NewWriter(out, meta, book)
 	if err != nil {

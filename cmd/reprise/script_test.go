@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"reprise/player/games/skirmish"
 	"reprise/player/games/tower"
 	"reprise/player/process"
+	"reprise/transport"
 )
 
 func TestMain(m *testing.M) {
@@ -104,6 +106,7 @@ func TestScripts(t *testing.T) {
 			// Under the race detector a program else waits a second at its end.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("DATA", dataFolder(t))
+			e.Setenv("WASM", wasmSamples(t))
 			e.Values[rememberKey{}] = map[string]remembered{}
 			e.Values[daemonKey{}] = new(*testDaemon)
 			return nil
@@ -167,7 +170,9 @@ func scriptSample(ts *testscript.TestScript, _ bool, args []string) {
 	f.Uint64Var((*uint64)(&s.hashesBefore), "hashesbefore", 0, "")
 	f.StringVar(&s.game, "game", "", "")
 	f.StringVar(&s.build, "build", "", "")
+	f.StringVar(&s.data, "data", "", "")
 	f.StringVar(&s.session, "session", "", "")
+	env := f.String("env", "", "")
 	f.Uint64Var((*uint64)(&s.flip), "flip", 0, "")
 	f.Uint64Var((*uint64)(&s.change), "change", 0, "")
 	gap := f.String("gap", "", "")
@@ -176,6 +181,7 @@ func scriptSample(ts *testscript.TestScript, _ bool, args []string) {
 	f.Uint64Var((*uint64)(&s.badFrame), "badframe", 0, "")
 	f.BoolVar(&s.live, "live", false, "")
 	ts.Check(f.Parse(args))
+	s.env = envOf(*env)
 	if *gap != "" {
 		_, err := fmt.Sscanf(*gap, "%d-%d", &s.gapFirst, &s.gapLast)
 		ts.Check(err)
@@ -183,6 +189,21 @@ func scriptSample(ts *testscript.TestScript, _ bool, args []string) {
 	b, err := s.bytes()
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(f.Arg(0)), b, 0o644))
+}
+
+// envOf reads the facts of a machine: KEY=VALUE,... or "here" for this one.
+func envOf(text string) (env []format.Label) {
+	switch text {
+	case "":
+		return nil
+	case "here":
+		return transport.Machine()
+	}
+	for _, pair := range strings.Split(text, ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		env = append(env, format.Label{Key: key, Value: value})
+	}
+	return env
 }
 
 // scriptDaemon starts a daemon on a data folder and sets ADDR and PIN:

@@ -17,6 +17,7 @@ import (
 	"reprise/player/games/skirmish"
 	"reprise/player/games/tower"
 	"reprise/player/process"
+	"reprise/player/wasm"
 )
 
 // linkedGames are the games in this program.
@@ -24,12 +25,18 @@ func linkedGames() player.Games { return player.Games{skirmish.Factory(), tower.
 
 const simHelp = `
 
-SIM is a linked game (skirmish, tower), or exec:COMMAND, a child process reached
-over a local socket named in its environment (player/process/PROTOCOL.md). Left
-out, the recorded name picks the linked game.`
+SIM is a linked game (skirmish, tower); exec:COMMAND, a child process reached
+over a local socket named in its environment (player/process/PROTOCOL.md); or
+wasm:FILE, a WebAssembly module (player/wasm/INTERFACE.md), whose build is also
+"sha256:" and the SHA-256 of the file. Left out, the recorded name picks the
+linked game.`
 
-// execPrefix stands before the command line of a child process.
-const execPrefix = "exec:"
+const (
+	// execPrefix stands before the command line of a child process.
+	execPrefix = "exec:"
+	// wasmPrefix stands before the path of a WebAssembly module.
+	wasmPrefix = "wasm:"
+)
 
 // simOptions are the flags that choose a simulation.
 type simOptions struct {
@@ -38,13 +45,17 @@ type simOptions struct {
 	fresh    bool
 	anyBuild bool
 	timeout  time.Duration
+	memory   uint64 // MiB
+	modules  *moduleCache
 }
 
 func (o *simOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.spec, "sim", "", "the simulation: skirmish, tower or exec:COMMAND (default: the recorded game)")
-	f.BoolVar(&o.anyBuild, "any-build", false, "play replays of other builds, too: what a change did to them shows as desync")
+	o.modules = new(moduleCache)
+	f.StringVar(&o.spec, "sim", "", "the simulation: skirmish, tower, exec:COMMAND or wasm:FILE (default: the recorded game)")
+	f.BoolVar(&o.anyBuild, "any-build", false, "play replays of other builds and other game data, too: what a change did to them shows as desync")
 	f.BoolVar(&o.fresh, "fresh", false, "exec: start a new child for every replay")
-	f.DurationVar(&o.timeout, "sim-timeout", 10*time.Second, "exec: how long the child may take over a tick before it counts as hung")
+	f.DurationVar(&o.timeout, "sim-timeout", 10*time.Second, "exec and wasm: how long it may take over a tick before it counts as hung")
+	f.Uint64Var(&o.memory, "sim-memory", 1024, "wasm: how much memory the module may have, in MiB, up to 4096")
 }
 
 // check refuses what cannot name a simulation.
@@ -52,20 +63,26 @@ func (o *simOptions) check() error {
 	if o.timeout <= 0 {
 		return usagef("--sim-timeout %v: use a time above 0", o.timeout)
 	}
+	if o.memory < 1 || o.memory > 4096 {
+		return usagef("--sim-memory %d: use a number of MiB from 1 to 4096", o.memory)
+	}
 	return checkSim("--sim", o.spec)
 }
 
 // checkSim checks one SIM; where names the flag or file that has it.
 func checkSim(where, spec string) error {
 	command, exec := strings.CutPrefix(spec, execPrefix)
+	file, module := strings.CutPrefix(spec, wasmPrefix)
 	names := linkedGames().Names()
 	switch {
+	case module:
+		return checkModule(where, file)
 	case exec:
 		if _, err := process.Split(command); err != nil {
 			return usagef("%s: %w", where, err)
 		}
 	case spec != "" && !slices.Contains(names, spec):
-		return usagef("%s %s: use %s, or exec:COMMAND", where, printable(spec), strings.Join(names, ", "))
+		return usagef("%s %s: use %s, exec:COMMAND or wasm:FILE", where, printable(spec), strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -76,27 +93,39 @@ type simulations struct {
 	o      *simOptions
 	output io.Writer
 	// children are the processes by their SIM: each serves every replay
-	// that it fits.
-	children map[string]*process.Simulation
+	// that it fits. The same goes for instances of modules.
+	children  map[string]*process.Simulation
+	instances map[string]*wasm.Simulation
 }
 
 func (o *simOptions) open(cmd *cobra.Command) *simulations {
-	return &simulations{ctx: cmd.Context(), o: o, output: cmd.ErrOrStderr(), children: map[string]*process.Simulation{}}
+	return &simulations{ctx: cmd.Context(), o: o, output: cmd.ErrOrStderr(),
+		children: map[string]*process.Simulation{}, instances: map[string]*wasm.Simulation{}}
+}
+
+// specFor gives the SIM for a replay; empty means the linked game of the
+// recorded name.
+func (o *simOptions) specFor(meta *format.Metadata) (string, error) {
+	if o.table != nil {
+		return o.table.find(meta)
+	}
+	return o.spec, nil
 }
 
 // forReplay gives the simulation that fits, and what to do when it is not
 // needed any more; the error names what was recorded and what there is.
 func (s *simulations) forReplay(meta *format.Metadata) (player.Simulation, func(), error) {
-	spec := s.o.spec
-	if s.o.table != nil {
-		var err error
-		if spec, err = s.o.table.find(meta); err != nil {
-			return nil, nil, err
-		}
+	spec, err := s.o.specFor(meta)
+	if err != nil {
+		return nil, nil, err
 	}
-	if strings.HasPrefix(spec, execPrefix) {
+	switch {
+	case strings.HasPrefix(spec, execPrefix):
 		child, err := s.child(spec, meta)
 		return child, func() {}, err
+	case strings.HasPrefix(spec, wasmPrefix):
+		instance, err := s.instance(spec, meta)
+		return instance, func() {}, err
 	}
 	sim, err := s.linked(spec, meta)
 	if err != nil {
@@ -112,7 +141,7 @@ func (s *simulations) linked(name string, meta *format.Metadata) (player.Simulat
 		games = gamesOf(name)
 	}
 	game, err := games.Lookup(meta)
-	if isError[*player.BuildMismatchError](err) && s.o.anyBuild {
+	if (isError[*player.BuildMismatchError](err) || isError[*player.DataMismatchError](err)) && s.o.anyBuild {
 		return gamesOf(meta.Game)[0].Simulation(), nil
 	}
 	if err != nil {
@@ -148,14 +177,14 @@ func (s *simulations) child(spec string, meta *format.Metadata) (player.Simulati
 		}
 		s.children[spec] = child
 	}
-	return child, offers(child, meta)
+	return child, offered(child.Offers(), meta)
 }
 
-// offers refuses a replay of a game that the child does not have: --any-build
-// is for other builds only.
-func offers(child *process.Simulation, meta *format.Metadata) error {
+// offered refuses a replay of a game that a simulation does not offer:
+// --any-build is for other builds only.
+func offered(offers []process.Offer, meta *format.Metadata) error {
 	missing := &player.GameMissingError{Game: meta.Game, Build: meta.Build}
-	for _, o := range child.Offers() {
+	for _, o := range offers {
 		if o.Name == meta.Game || meta.Game == "" {
 			return nil
 		}
@@ -168,6 +197,9 @@ func (s *simulations) close() error {
 	var errs []error
 	for _, child := range s.children {
 		errs = append(errs, child.Close())
+	}
+	for _, instance := range s.instances {
+		errs = append(errs, instance.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -13,11 +13,12 @@ import (
 	"reprise/player"
 )
 
-// simTable maps games and builds to simulations: a TOML file of entries
+// simTable maps games, builds and data to simulations: a TOML file of entries
 //
 //	[[sim]]
 //	game = "my-game"
 //	build = "1.4.2"               # left out: every build that has no entry
+//	data = "5f1c"                 # left out: every data that has no entry
 //	sim = "exec:builds/1.4.2/sim"
 type simTable struct {
 	Entries []simEntry `toml:"sim"`
@@ -26,6 +27,7 @@ type simTable struct {
 type simEntry struct {
 	Game  string `toml:"game"`
 	Build string `toml:"build"`
+	Data  string `toml:"data"`
 	Sim   string `toml:"sim"`
 }
 
@@ -62,7 +64,7 @@ func tomlError(err error) string {
 	switch {
 	case errors.As(err, &unknown):
 		line, _ := unknown.Errors[0].Position()
-		return fmt.Sprintf("line %d: unknown key %q: use game, build and sim", line, strings.Join(unknown.Errors[0].Key(), "."))
+		return fmt.Sprintf("line %d: unknown key %q: use game, build, data and sim", line, strings.Join(unknown.Errors[0].Key(), "."))
 	case errors.As(err, &bad):
 		line, _ := bad.Position()
 		return fmt.Sprintf("line %d: %s", line, strings.TrimPrefix(bad.Error(), "toml: "))
@@ -70,27 +72,24 @@ func tomlError(err error) string {
 	return err.Error()
 }
 
-// find gives the SIM for a replay: that of its build or, for want of one,
-// that of every build.
+// find gives the SIM for a replay, by the rule for linked games.
 func (t *simTable) find(meta *format.Metadata) (string, error) {
-	every, builds, games := "", []string(nil), []string(nil)
+	var games player.Games
 	for _, e := range t.Entries {
-		switch {
-		case e.Game != meta.Game:
-			games = append(games, e.Game)
-		case e.Build == meta.Build:
-			return e.Sim, nil
-		case e.Build == "":
-			every = e.Sim
-		default:
-			builds = append(builds, e.Build)
-		}
+		games = append(games, tableGame{e})
 	}
-	switch {
-	case every != "":
-		return every, nil
-	case builds != nil:
-		return "", &player.BuildMismatchError{Game: meta.Game, Recorded: meta.Build, Present: builds}
+	found, err := games.Lookup(meta)
+	if err != nil {
+		return "", nameless(meta, err)
 	}
-	return "", nameless(meta, &player.GameMissingError{Game: meta.Game, Build: meta.Build, Present: games})
+	return found.(tableGame).Sim, nil
 }
+
+// tableGame is an entry to be looked up.
+type tableGame struct{ simEntry }
+
+func (g tableGame) Identity() (name, build string) { return g.Game, g.Build }
+func (g tableGame) DataIdentity() string           { return g.Data }
+
+// Simulation is nil: an entry only names one.
+func (g tableGame) Simulation() player.Simulation { return nil }

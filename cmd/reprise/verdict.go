@@ -38,6 +38,12 @@ func statusOf(err error) string {
 		return "not repeatable"
 	case isError[*player.KeyframeError](err) && !isError[*player.DesyncError](err):
 		return "wrong keyframe"
+	case errors.Is(err, format.ErrChanged):
+		return "changed"
+	case isError[*trustError](err):
+		return "not trusted"
+	case isError[*unprovenError](err):
+		return "proven in part"
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}
@@ -53,11 +59,23 @@ func statusOf(err error) string {
 	case exitNothing:
 		return "nothing compared"
 	case exitGame:
-		return "wrong game"
+		return gameStatus(err)
 	case exitSimulation:
 		return "simulation failed"
 	}
 	return "not tried"
+}
+
+func gameStatus(err error) string {
+	switch {
+	case isError[*player.GameMissingError](err):
+		return "missing game"
+	case isError[*player.BuildMismatchError](err):
+		return "missing build"
+	case isError[*player.DataMismatchError](err):
+		return "missing data"
+	}
+	return "wrong game"
 }
 
 func damageStatus(err error) string {
@@ -91,37 +109,71 @@ func (v *verdict) print(w io.Writer, facts string, notes []jsonText) error {
 	return err
 }
 
-// tally counts files by their status.
+// tally counts files by their status, and what was missing for them.
 type tally struct {
-	files int
+	files   counts
+	missing counts
+}
+
+// counts counts names, in the order in which they came.
+type counts struct {
+	total int
 	order []string
-	count map[string]int
+	of    map[string]int
+}
+
+func (c *counts) add(name string) {
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	if c.of[name] == 0 {
+		c.order = append(c.order, name)
+	}
+	c.total++
+	c.of[name]++
 }
 
 func (t *tally) add(v *verdict) {
-	if t.count == nil {
-		t.count = map[string]int{}
+	t.files.add(v.Status)
+	if what := missingText(v.err); what != "" {
+		t.missing.add(what)
 	}
-	if t.count[v.Status] == 0 {
-		t.order = append(t.order, v.Status)
-	}
-	t.files++
-	t.count[v.Status]++
 }
 
-// print sums several files up.
+// missingText names the game, build or data that a replay needs; empty where
+// it misses none.
+func missingText(err error) string {
+	var game *player.GameMissingError
+	var build *player.BuildMismatchError
+	var data *player.DataMismatchError
+	switch {
+	case errors.As(err, &game):
+		return fmt.Sprintf("game %q", game.Game)
+	case errors.As(err, &build):
+		return fmt.Sprintf("game %q, build %q", build.Game, build.Recorded)
+	case errors.As(err, &data):
+		return fmt.Sprintf("game %q, build %q, data %q", data.Game, data.Build, data.Recorded)
+	}
+	return ""
+}
+
+// print sums several files up, and lists what was missing.
 func (t *tally) print(w io.Writer) error {
-	if t.files < 2 {
+	if t.files.total < 2 {
 		return nil
 	}
-	line := counted(t.files, "file")
-	for i, status := range t.order {
+	line := counted(t.files.total, "file")
+	for i, status := range t.files.order {
 		separator := ", "
 		if i == 0 {
 			separator = ": "
 		}
-		line += fmt.Sprintf("%s%d %s", separator, t.count[status], status)
+		line += fmt.Sprintf("%s%d %s", separator, t.files.of[status], status)
 	}
-	_, err := fmt.Fprintln(w, line)
+	line += "\n"
+	for _, what := range t.missing.order {
+		line += fmt.Sprintf("missing: %s, for %s\n", printable(what), counted(t.missing.of[what], "file"))
+	}
+	_, err := io.WriteString(w, line)
 	return err
 }

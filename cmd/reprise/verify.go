@@ -34,14 +34,23 @@ to where it is torn, and ends with 5.
 there: each part starts from its keyframe, and the state that the game comes to at
 the part's end must equal the next keyframe, byte for byte.
 
+--watch goes on after that: what appears in the folders is verified when it is
+sealed or, in a format without an end, when it has been left alone for a second.
+Ctrl-C ends it, with the code of the worst file.
+
+With a desync comes what the recording says of its machine and what differs here,
+floats above all: that may be the reason, and no bug of the game's.
+
 --twice runs each replay again and compares the hashes of every tick, recorded or
 not: a game that gives two results for the same inputs is found on one machine.` + simHelp + `
 
-With --sims, a table picks the simulation for each game and build:
+With --sims, a table picks the simulation for each game, build and hash of the
+game's data, as they were recorded. What it has none for is listed at the end:
 
   [[sim]]
   game = "my-game"
   build = "1.4.2"      # left out: every build that has no entry
+  data = "5f1c"        # left out: every data that has no entry
   sim = "exec:builds/1.4.2/server --simulate"`,
 		Example: `  reprise verify replays/
   reprise verify --sim skirmish match.rply
@@ -52,24 +61,25 @@ With --sims, a table picks the simulation for each game and build:
 	}
 	f := cmd.Flags()
 	o.sim.flags(f)
-	f.StringVar(&o.sims, "sims", "", "TOML file that gives the simulation for each game and build, in place of --sim")
+	f.StringVar(&o.sims, "sims", "", "TOML file that gives the simulation for each game, build and data, in place of --sim")
 	f.BoolVar(&o.allowUnverified, "allow-unverified", false, "accept replays that hold no hash to compare")
 	f.BoolVar(&o.keepGoing, "keep-going", false, "go on after the first desync and count the later ones")
 	f.BoolVar(&o.twice, "twice", false, "run each replay a second time and compare every tick")
 	f.IntVar(&o.jobs, "jobs", 1, "how many simulations to run at once: over replays and, where there are fewer, over the keyframes of each")
 	f.Var(&o.shard, "shard", "verify only every N-th replay, from the I-th on")
 	f.StringVar(&o.junit, "junit", "", "write the results to this file as JUnit XML")
+	f.BoolVar(&o.watch, "watch", false, "then wait for more replays in the folders, until Ctrl-C")
 	f.BoolVar(&o.json, "json", false, "one JSON document a file, on a line of its own")
 	return cmd
 }
 
 type verifyOptions struct {
-	sim                                     simOptions
-	allowUnverified, keepGoing, twice, json bool
-	sims                                    string
-	jobs                                    int
-	shard                                   shardFlag
-	junit                                   string
+	sim                                            simOptions
+	allowUnverified, keepGoing, twice, watch, json bool
+	sims                                           string
+	jobs                                           int
+	shard                                          shardFlag
+	junit                                          string
 }
 
 // verifyResult is what `verify --json` prints for one file.
@@ -84,9 +94,11 @@ type verifyResult struct {
 	Recorded uint64      `json:"hashes_recorded"`
 	Desync   *jsonDesync `json:"desync,omitempty"`
 	Desyncs  int         `json:"desyncs"`
-	Gaps     []jsonMet   `json:"gaps"`
-	Parts    int         `json:"parts"`
-	Seconds  float64     `json:"seconds"`
+	// Machine is there with Desync.
+	Machine *jsonMachine `json:"machine,omitempty"`
+	Gaps    []jsonMet    `json:"gaps"`
+	Parts   int          `json:"parts"`
+	Seconds float64      `json:"seconds"`
 }
 
 type jsonDesync struct {
@@ -106,6 +118,9 @@ type jsonMet struct {
 func (o *verifyOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.watch {
+		return o.runWatch(cmd, args)
 	}
 	entries := o.shard.of(searchFiles(args))
 	if len(entries) == 0 {
@@ -143,6 +158,9 @@ func (o *verifyOptions) run(cmd *cobra.Command, args []string) error {
 func (o *verifyOptions) check() error {
 	if o.jobs < 1 {
 		return usagef("--jobs %d: use a number from 1 on", o.jobs)
+	}
+	if o.watch && (o.junit != "" || o.shard.count > 0) {
+		return usagef("--watch has no end, so it goes with neither --junit nor --shard")
 	}
 	if o.sims != "" {
 		if o.sim.spec != "" {
@@ -219,6 +237,9 @@ func (w *verifier) replay(r *verifyResult, f *replay) error {
 	report, parts, err := w.run(f, &trace)
 	r.report(&report)
 	r.Parts = parts
+	if r.Desync != nil {
+		r.Machine = compareMachine(s.Meta)
+	}
 	if errors.Is(err, player.ErrNothingCompared) && w.o.allowUnverified {
 		err = firstGap(&report)
 	}
@@ -311,5 +332,12 @@ func (r *verifyResult) print(w io.Writer, asJSON bool) error {
 	if r.Desyncs > 1 {
 		facts += fmt.Sprintf(", %d of them differ", r.Desyncs)
 	}
-	return r.verdict.print(w, facts, nil)
+	if differs := r.Machine.differs(); differs != "" {
+		facts += "; " + differs
+	}
+	var notes []jsonText
+	if alike := r.Machine.alike(); alike != "" {
+		notes = []jsonText{jsonText(alike)}
+	}
+	return r.verdict.print(w, facts, notes)
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"testing"
 
@@ -23,8 +24,9 @@ func warm() error {
 	if err != nil {
 		return err
 	}
-	for range 200 {
-		if err := w.Step(7, format.Int(300), format.String("x")); err != nil {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 3000 {
+		if err := w.Step(7, format.Int(int64(n%7)), format.Int(rng.Int64()), format.String("x")); err != nil {
 			return err
 		}
 		if err := w.EndTick(); err != nil {
@@ -39,17 +41,23 @@ func warm() error {
 		return err
 	}
 	for _, e := range encoders {
-		var made bytes.Buffer
-		if _, err := e.Archive(src, &made, format.ArchiveOptions{}); err != nil {
-			return err
-		}
-		f, err := format.NewFile(bytes.NewReader(made.Bytes()), int64(made.Len()))
-		if err != nil {
-			return err
-		}
-		if err := format.SameContent(src, f); err != nil {
-			return err
+		for _, level := range []format.ArchiveLevel{format.ArchiveFast, format.ArchiveDefault, format.ArchiveMax} {
+			if err := warmAt(e, src, level); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func warmAt(e Encoder, src *format.File, level format.ArchiveLevel) error {
+	var made bytes.Buffer
+	if _, err := e.Archive(src, &made, format.ArchiveOptions{Level: level}); err != nil {
+		return err
+	}
+	f, err := format.NewFile(bytes.NewReader(made.Bytes()), int64(made.Len()))
+	if err != nil {
+		return err
+	}
+	return format.SameContent(src, f)
 }

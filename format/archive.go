@@ -39,8 +39,9 @@ type Archiver struct {
 	best  zstdWriter
 	fast  zstdWriter
 	quick zstdWriter
+	good  zstdWriter
 	cols  columnWriter
-	model rowModel
+	model *rowModel // made for the first archive at ArchiveMax
 	body  []byte
 	part  []byte
 	coded []byte
@@ -49,9 +50,9 @@ type Archiver struct {
 
 // NewArchiver makes an Archiver; its memory comes with its first archive.
 func NewArchiver() *Archiver {
-	a := &Archiver{best: zstdWriter{level: zstd.SpeedBestCompression}, fast: zstdWriter{level: zstd.SpeedFastest},
-		quick: zstdWriter{level: zstd.SpeedDefault}}
-	a.cols.best, a.cols.trial = &a.best, &a.fast
+	a := &Archiver{best: zstdWriter{level: zstd.SpeedBestCompression}, good: zstdWriter{level: zstd.SpeedBetterCompression},
+		quick: zstdWriter{level: zstd.SpeedDefault}, fast: zstdWriter{level: zstd.SpeedFastest}}
+	a.cols.best, a.cols.good, a.cols.trial = &a.best, &a.good, &a.fast
 	return a
 }
 
@@ -416,6 +417,9 @@ func (a *Archiver) code(b *Batch, level ArchiveLevel) (byte, []byte) {
 	case ArchiveFast:
 		coded = a.quick.frame(coded, a.part)
 	case ArchiveMax:
+		if a.model == nil {
+			a.model = new(rowModel)
+		}
 		method, coded = methodModel, a.model.encode(coded, b, a.cols.deltas(b))
 	default:
 		method = methodColumns

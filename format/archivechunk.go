@@ -116,8 +116,9 @@ type archiveReader struct {
 	parts []byte
 	body  []byte
 	zstd  zstdReader
-	cols  columnReader
-	// model is made for the first chunk that needs it: it is large.
+	// cols and model are made for the first chunk that needs them: they are
+	// large.
+	cols  *columnReader
 	model *rowModel
 	// decoded counts the chunks.
 	decoded int
@@ -159,6 +160,9 @@ func (r *archiveReader) decode(h *archiveHead) error {
 	case methodRows:
 		return r.zstd.into(r.parts, h.coded)
 	case methodColumns:
+		if r.cols == nil {
+			r.cols = new(columnReader)
+		}
 		return r.cols.decode(r.parts, h)
 	case methodModel:
 		if r.model == nil {

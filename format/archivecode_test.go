@@ -202,7 +202,7 @@ func TestSpecArchiveExamples(t *testing.T) {
 	if !bytes.Equal(a.cols.small, parts["small"]) {
 		t.Errorf("the small streams are\n% x", a.cols.small)
 	}
-	made := map[string][]byte{"stored": a.part, "rows": a.quick.frame(nil, a.part), "columns": columns, "model": a.model.encode(nil, &b, map[deltaKey]uint8{})}
+	made := map[string][]byte{"stored": a.part, "rows": a.quick.frame(nil, a.part), "columns": columns, "model": (&rowModel{}).encode(nil, &b, map[deltaKey]uint8{})}
 	var r archiveReader
 	for method, name := range []string{"stored", "rows", "columns", "model"} {
 		h := archiveHead{First: b.First, Ticks: b.Ticks, flags: b.flags(), Steps: b.Steps, params: len(b.Params),

@@ -8,17 +8,20 @@ import "math/bits"
 const (
 	// trialNumbers is how many numbers a trial looks at; from learnedNumbers on
 	// its outcome stays.
-	trialNumbers   = 4096
+	trialNumbers   = 2048
 	learnedNumbers = 256
 	// fewNumbers are not worth a trial.
 	fewNumbers = 16
 	// trialParams is how many parameters of a code a trial of layouts looks at;
 	// from learnedSteps steps on its outcome stays.
-	trialParams  = 16384
+	trialParams  = 8192
 	learnedSteps = 64
 	// manyParams is more than steps without a list have; lists begin at listPlace.
 	manyParams = 16
 	listPlace  = 4
+	// worthBest is in how many tenths of a stream a frame has to be for the best
+	// encoder, which is slow, to find much more.
+	worthBest = 3
 	// frameCost is what a frame has whatever its size: in an archive the small
 	// ones share theirs.
 	frameCost = 6

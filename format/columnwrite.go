@@ -10,6 +10,7 @@ import (
 // for a whole archive.
 type columnWriter struct {
 	best   *zstdWriter
+	good   *zstdWriter
 	trial  *zstdWriter
 	places [1 << 16]uint16 // 1 + place of a code in codes
 	codes  []codeWriter
@@ -24,6 +25,7 @@ type columnWriter struct {
 	symbols      []uint64
 	nums         []uint64
 	bytes, frame []byte
+	second       []byte
 	gaps, steps  []number
 }
 
@@ -377,7 +379,12 @@ func (w *columnWriter) stream(b []byte) {
 		w.small = append(w.small, b...)
 		return
 	}
-	w.frame = w.best.frame(w.frame[:0], b)
+	w.frame = w.good.frame(w.frame[:0], b)
+	if len(w.frame) < len(b)*worthBest/10 {
+		if w.second = w.best.frame(w.second[:0], b); len(w.second) < len(w.frame) {
+			w.frame, w.second = w.second, w.frame
+		}
+	}
 	if len(w.frame) >= len(b) {
 		w.frame = append(w.frame[:0], b...)
 	}

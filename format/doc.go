@@ -27,6 +27,9 @@
 //	rply1.go jsonl.go rawstate.go      other formats
 //	check.go leaves.go sign.go         proof
 //	redaction.go redact.go             copies without what is personal
+//	archive.go archivechunk.go same.go the archive layout, and the proof that nothing is lost
+//	token.go column.go columnread.go   its columns
+//	model.go modelmix.go modelwalk.go  its models and arithmetic coder
 //	repair.go                          rescue
 //	errors.go limits.go                what is refused, and where it ends
 //

@@ -88,13 +88,15 @@ func rateOf(uses int32) int32 { return leastRate + firstRate*16/(16+uses) }
 
 // nibbles codes four bits at a time under hashed contexts.
 type nibbles struct {
-	table  []byte
-	shift  uint
-	maps   [nibbleContexts][256]chance
-	match  [matches][32]chance
-	mixer  mixer
-	slots  [nibbleContexts]uint32
-	inputs [nibbleInputs]int32
+	table []byte
+	shift uint
+	maps  [nibbleContexts][256]chance
+	match [matches][32]chance
+	mixer mixer
+	slots [nibbleContexts]uint32
+	// touched only keeps the compiler from leaving out what touches memory.
+	touched byte
+	inputs  [nibbleInputs]int32
 }
 
 // reset makes the model new, for a chunk of so many bytes.
@@ -121,14 +123,27 @@ func (m *nibbles) reset(size int) {
 	m.mixer.reset(nibbleInputs)
 }
 
-// find gives the bucket of a context. Where neither of the two that it can have
-// is its own, the one whose first node has seen less begins anew.
-func (m *nibbles) find(context uint32) uint32 {
-	context *= 0x9e3779b1
-	context ^= context >> 15
-	context *= 0x85ebca6b
-	check := byte(context>>3) | 1
-	at := context >> m.shift * bucketBytes
+// findAll finds the buckets of all contexts. It touches them all first, so that
+// the memory brings them at once.
+func (m *nibbles) findAll(contexts *[nibbleContexts]uint32, after uint32) {
+	var hashes [nibbleContexts]uint32
+	for i, h := range contexts {
+		x := hash2(h, after) * 0x9e3779b1
+		x ^= x >> 15
+		x *= 0x85ebca6b
+		hashes[i] = x
+		m.touched += m.table[x>>m.shift*bucketBytes]
+	}
+	for i, x := range hashes {
+		m.slots[i] = m.find(x)
+	}
+}
+
+// find gives the bucket of a hash. Where neither of the two that it can have is
+// its own, the one whose first node has seen less begins anew.
+func (m *nibbles) find(x uint32) uint32 {
+	check := byte(x>>3) | 1
+	at := x >> m.shift * bucketBytes
 	if m.table[at] == check {
 		return at
 	}
@@ -155,9 +170,7 @@ type expected struct {
 // code codes a nibble. The contexts are those of all nibbles of the value, after
 // tells this one apart.
 func (m *nibbles) code(c *bitCoder, contexts *[nibbleContexts]uint32, after uint32, nibble uint32, e *[matches]expected, first, second int) uint32 {
-	for i, h := range contexts {
-		m.slots[i] = m.find(hash2(h, after))
-	}
+	m.findAll(contexts, after)
 	a, b := m.mixer.pair(first, second)
 	node := uint32(1)
 	for left := 4; left > 0; left-- {

@@ -212,7 +212,6 @@ func (r *sideReader) frames(covered format.Tick) ([]*sideFrame, error) {
 type sideWriter struct {
 	w     io.Writer
 	room  int64
-	sum   []byte
 	count int
 	err   error
 	hash  interface {

@@ -120,6 +120,9 @@ func TestSideFileStaysInItsLimit(t *testing.T) {
 			t.Errorf("%d ticks lie between two keyframes", distance)
 		}
 	}
+	if last := few[len(few)-1].next; last < m.next-16*8 {
+		t.Errorf("the last keyframe stands before tick %d", last)
+	}
 	p := NewPlayback(m.file, NewLocal(&mixer{}), PlaybackOptions{})
 	if _, err := p.WriteKeyframes(io.Discard, sideSim, 10); !errors.Is(err, format.ErrLimit) {
 		t.Errorf("a limit of 10 bytes: %v", err)
@@ -207,26 +210,55 @@ func TestForgedSideFileIsFoundOut(t *testing.T) {
 		}
 		game := &mixer{}
 		p := reopened(t, m, game, forged.Bytes())
-		for _, tick := range []format.Tick{400, 350, 310} {
-			if err := p.Seek(context.Background(), tick); err != nil {
+		for _, tick := range []format.Tick{304, 310, 332, 304, 310, 400} {
+			err := p.Seek(context.Background(), tick)
+			if tick == 332 { // step by step, over the hash after tick 330
+				err = errors.Join(p.Seek(context.Background(), 310), p.Play(context.Background(), 320), p.Play(context.Background(), 332))
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
-			if every == 1 || tick != 310 { // behind 310 the next hash tells
+			if every == 1 || tick == 332 || len(p.BadKeyframes()) > 0 { // before, no hash could tell
 				m.wantAt(t, game, p, tick)
 			}
 		}
-		if err := p.Seek(context.Background(), 345); err != nil {
-			t.Fatal(err)
-		}
-		m.wantAt(t, game, p, 345)
 		if r := p.Report(); r.Desync != nil {
 			t.Errorf("hash every %d: a desync was reported: %v", every, r.Desync)
 		}
-		if bad := p.BadKeyframes(); every == 1 && (len(bad) != 1 || bad[0].NextTick != 304 || !bad[0].Side) {
+		if bad := p.BadKeyframes(); len(bad) != 1 || bad[0].NextTick != 304 || !bad[0].Side {
 			t.Errorf("bad keyframes are %v", bad)
 		}
 		if n, err := p.WriteKeyframes(io.Discard, sideSim, KeyframeFileLimit); err != nil || n == 0 {
 			t.Errorf("written again: %d, %v", n, err)
+		}
+	}
+}
+
+// TestNothingBehindADesyncIsSaved: those states are not the recorded match.
+func TestNothingBehindADesyncIsSaved(t *testing.T) {
+	m := recordMatch(t, matchPlan{ticks: 400, hashEvery: 1})
+	game := &mixer{}
+	game.endTick = func(at format.Tick) error {
+		if at == 300 {
+			game.world ^= 1
+		}
+		return nil
+	}
+	p := NewPlayback(m.file, NewLocal(game), PlaybackOptions{Spacing: 16, Clock: frozen{}})
+	if err := p.Play(context.Background(), m.next); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := p.WriteKeyframes(&out, sideSim, KeyframeFileLimit); err != nil {
+		t.Fatal(err)
+	}
+	_, frames, err := parseSide(out.Bytes())
+	if err != nil || len(frames) < 10 {
+		t.Fatalf("%d keyframes: %v", len(frames), err)
+	}
+	for _, f := range frames {
+		if f.next > 300 {
+			t.Errorf("the state before tick %d is saved", f.next)
 		}
 	}
 }
@@ -299,7 +331,7 @@ func TestSpreadBeginsEverywhere(t *testing.T) {
 		t.Fatalf("the list became %v", order)
 	}
 	for n := 1; n <= 100; n++ {
-		begin := slices.Sorted(slices.Values(order[:n]))
+		begin := append(slices.Sorted(slices.Values(order[:n])), len(list))
 		for i := range begin[1:] {
 			if d := begin[i+1] - begin[i]; d > 4*100/n {
 				t.Errorf("of %d, two are %d apart", n, d)

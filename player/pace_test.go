@@ -222,3 +222,120 @@ func TestTenHoursOfRandomSpeedChanges(t *testing.T) {
 		t.Errorf("state %x %x, want %x %x", played.world, played.random, plain.world, plain.random)
 	}
 }
+
+// TestTenMinutesAtEverySpeed: at any speed and tick rate, ten minutes of the
+// clock are ten minutes of the replay times the speed, to 0.1 %, though the
+// ticks take time themselves; and no tick comes early or in a burst.
+func TestTenMinutesAtEverySpeed(t *testing.T) {
+	const clock = 10 * time.Minute
+	for _, c := range []struct {
+		speed float64
+		rate  format.Rate
+	}{
+		{0.1, format.Rate{Num: 60, Den: 1}}, {0.1, format.Rate{Num: 1000, Den: 7}}, {0.5, format.Rate{Num: 112, Den: 5}},
+		{1, format.Rate{Num: 60, Den: 1}}, {1, format.Rate{Num: 22, Den: 3}}, {3, format.Rate{Num: 20, Den: 1}},
+		{16, format.Rate{Num: 5, Den: 1}}, {64, format.Rate{Num: 2, Den: 1}},
+	} {
+		perSecond := c.rate.Float() * c.speed
+		last := format.Tick(perSecond * clock.Seconds())
+		interval := time.Duration(float64(time.Second) / perSecond)
+		meta := &format.Metadata{TickRate: c.rate}
+		rng := rand.New(rand.NewPCG(11, 12))
+		synctest.Test(t, func(t *testing.T) {
+			game, start, before := &mixer{}, time.Now(), time.Duration(-time.Hour)
+			game.endTick = func(tick format.Tick) error {
+				at := time.Since(start)
+				due := time.Duration(float64(tick) / perSecond * float64(time.Second))
+				if at < due-time.Microsecond || at > due+2*interval || at-before < interval/100 {
+					t.Fatalf("speed %v, rate %v: tick %d at %v, due %v, the one before at %v", c.speed, c.rate, tick, at, due, before)
+				}
+				before = at
+				time.Sleep(time.Duration(rng.Float64() * 0.9 * float64(interval)))
+				return nil
+			}
+			e := NewEngine(NewLocal(game), &endless{last: last}, EngineOptions{Start: Start{Meta: meta}, Speed: c.speed})
+			if _, err := e.Run(context.Background()); !errors.Is(err, ErrNothingCompared) {
+				t.Error(err)
+			}
+			if took := time.Since(start); math.Abs(took.Seconds()/clock.Seconds()-1) > 0.001 {
+				t.Errorf("speed %v, rate %v: ten minutes took %v", c.speed, c.rate, took)
+			}
+		})
+	}
+}
+
+// TestASuspendedProcessAtEverySpeed: what was missed is not made up for, and
+// the pace behind it is the one before, also where the speed was changed or
+// playback paused meanwhile.
+func TestASuspendedProcessAtEverySpeed(t *testing.T) {
+	const rate, at = 10, 20
+	for _, speed := range []float64{0.1, 1, 8, 64} {
+		interval := time.Duration(float64(time.Second) / rate / speed)
+		for name, during := range map[string]func(e *Engine){
+			"only suspended":  func(*Engine) {},
+			"another speed":   func(e *Engine) { e.SetSpeed(2 * speed) },
+			"paused, resumed": func(e *Engine) { e.Pause(); e.Play() },
+		} {
+			s := tapeOf(t, 60, 0)
+			s.meta.TickRate = format.Rate{Num: rate, Den: 1}
+			moments, report := timing(t, s, EngineOptions{Speed: speed}, func(e *Engine, tick format.Tick) {
+				if tick == at {
+					time.Sleep(30*time.Second + 20*interval)
+					during(e)
+				}
+			})
+			pace := interval
+			if name == "another speed" {
+				pace /= 2
+			}
+			for i := at + 2; i < len(moments); i++ {
+				if d := moments[i] - moments[i-1]; d < pace-time.Microsecond || d > pace+time.Microsecond {
+					t.Fatalf("speed %v, %s: tick %d came %v after the one before, want %v", speed, name, i, d, pace)
+				}
+			}
+			if report.Rebased != 1 {
+				t.Errorf("speed %v, %s: rebased %d times", speed, name, report.Rebased)
+			}
+		}
+	}
+}
+
+// TestChangesAtAnyMoment changes speed, pauses and resumes at random moments,
+// from another goroutine, and compares with an exact account of the position.
+func TestChangesAtAnyMoment(t *testing.T) {
+	const rate = 50
+	synctest.Test(t, func(t *testing.T) {
+		meta := &format.Metadata{TickRate: format.Rate{Num: rate, Den: 1}}
+		e := NewEngine(NewLocal(&mixer{}), &endless{last: 1 << 40}, EngineOptions{Start: Start{Meta: meta}, Speed: 1})
+		done := make(chan error)
+		go func() { _, err := e.Run(context.Background()); done <- err }()
+		rng := rand.New(rand.NewPCG(13, 14))
+		position, speed, paused := 0.0, 1.0, false
+		for range 3000 {
+			d := time.Duration(1 + rng.Int64N(int64(300*time.Millisecond)))
+			time.Sleep(d)
+			synctest.Wait()
+			if !paused {
+				position += d.Seconds() * speed
+			}
+			if tick := float64(e.Status().Tick); math.Abs(tick-math.Floor(position*rate)) > 1 {
+				t.Fatalf("at tick %v, position %v s", tick, position)
+			}
+			switch rng.IntN(4) {
+			case 0:
+				<-e.Pause()
+				paused = true
+			case 1:
+				e.Play()
+				paused = false
+			default:
+				speed = 0.1 * math.Exp2(rng.Float64()*9.3) // 0.1 to 64
+				e.SetSpeed(speed)
+			}
+		}
+		<-e.Stop()
+		if err := <-done; !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+	})
+}

@@ -55,6 +55,9 @@ type Playback struct {
 	// of a side file.
 	recorded []recordedFrame
 	packer   sidePacker
+	// since is the keyframe that the present state came from; -1 where it came
+	// from elsewhere.
+	since int
 	// next is the tick that is played next; placed is set while the
 	// simulation is in the state before it.
 	next   format.Tick
@@ -108,7 +111,7 @@ var ErrNoSuchTick = errors.New("the replay has no such tick")
 // stands before the first tick; nothing is simulated before the first move.
 func NewPlayback(file *format.File, sim Simulation, o PlaybackOptions) *Playback {
 	p := &Playback{file: file, sim: sim, start: StartOf(file), clock: clockOr(o.Clock),
-		source: NewFileSource(file), trace: o.Trace, onOutcome: o.OnOutcome}
+		source: NewFileSource(file), trace: o.Trace, onOutcome: o.OnOutcome, since: -1}
 	p.next = p.start.NextTick
 	p.states.budget, p.states.spacing = o.Budget, format.Tick(o.Spacing)
 	if o.Budget == 0 {
@@ -222,7 +225,7 @@ func (p *Playback) Play(ctx context.Context, next format.Tick) error {
 			}
 			continue
 		}
-		if err := p.travel(ctx, origin{kind: fromHere}, to); err != nil {
+		if err := p.travel(ctx, origin{kind: fromHere}, to); err != nil && err != errBadFrame {
 			return err
 		}
 	}
@@ -340,7 +343,8 @@ func (p *Playback) nearest(first, next format.Tick) origin {
 var errBadFrame = errors.New("a recorded keyframe is not used")
 
 // travel plays from an origin to the state before next. It is errBadFrame
-// where the origin is a keyframe that turned out to be bad.
+// where a keyframe that the state came from turned out to be bad; the position
+// is then to be reached again.
 func (p *Playback) travel(ctx context.Context, from origin, next format.Tick) error {
 	p.within = 0
 	if from.kind != fromHere {
@@ -348,20 +352,28 @@ func (p *Playback) travel(ctx context.Context, from origin, next format.Tick) er
 		if err := p.depart(from); err != nil {
 			return err
 		}
-		p.next = from.next
-	}
-	var frame *recordedFrame
-	if from.kind == fromFrame && !p.recorded[from.at].proven {
-		frame = &p.recorded[from.at]
+		p.next, p.since = from.next, -1
+		if from.kind == fromFrame {
+			p.since = from.at
+		}
 	}
 	for p.next < next {
 		p.placed = false
-		if err := p.leg(ctx, next, frame); err != nil {
+		if err := p.leg(ctx, next, p.unproven()); err != nil {
 			return err
 		}
 	}
 	p.placed = true
 	return nil
+}
+
+// unproven gives the keyframe that the present state came from, while no
+// recorded hash has shown that it is right.
+func (p *Playback) unproven() *recordedFrame {
+	if p.since < 0 || p.recorded[p.since].proven {
+		return nil
+	}
+	return &p.recorded[p.since]
 }
 
 // depart puts the simulation into the state of an origin.
@@ -469,6 +481,9 @@ func (p *Playback) leg(ctx context.Context, next format.Tick, frame *recordedFra
 		frame.proven = true
 	}
 	p.next = end
+	if p.unproven() != nil && p.file.Summary().Hashes > 0 {
+		return nil // a state that may be wrong is not worth keeping
+	}
 	return p.keep()
 }
 

@@ -1,6 +1,7 @@
 package player_test
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -109,4 +110,39 @@ func BenchmarkSegments(b *testing.B) {
 	slices.Sort(ratios)
 	b.ReportMetric(ratios[len(ratios)/2], "times-faster")
 	b.ReportMetric(float64(len(ratios)), "pairs")
+}
+
+// BenchmarkKeyframeFile opens a one-hour match with the side file of an earlier
+// playback, and seeks to its end: the time until a picture is there.
+func BenchmarkKeyframeFile(b *testing.B) {
+	const ticks = tenHours / 10
+	file := longMatch(b, ticks, 0)
+	p := player.NewPlayback(file, skirmish.Factory().Simulation(), player.PlaybackOptions{})
+	began := time.Now()
+	if err := p.Play(b.Context(), ticks); err != nil {
+		b.Fatal(err)
+	}
+	first := time.Since(began)
+	var side bytes.Buffer
+	began = time.Now()
+	keyframes, err := p.WriteKeyframes(&side, "skirmish", player.KeyframeFileLimit)
+	if err != nil {
+		b.Fatal(err)
+	}
+	written := time.Since(began)
+	for b.Loop() {
+		p := player.NewPlayback(file, skirmish.Factory().Simulation(), player.PlaybackOptions{})
+		if _, err := p.ReadKeyframes(bytes.NewReader(side.Bytes()), "skirmish", player.KeyframeFileLimit); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.Seek(b.Context(), ticks); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e3/float64(b.N), "ms-to-the-end")
+	b.ReportMetric(float64(keyframes), "keyframes")
+	b.ReportMetric(float64(side.Len())/(1<<20), "MiB")
+	b.ReportMetric(written.Seconds(), "s-to-write")
+	b.ReportMetric(first.Seconds(), "s-first-pass")
+	b.ReportMetric(0, "ns/op")
 }

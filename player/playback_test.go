@@ -231,6 +231,54 @@ func TestPlaybackNamesABadKeyframe(t *testing.T) {
 	}
 }
 
+// TestPlaybackDoubtsAKeyframeUntilAHash: a bad keyframe that no hash stands near
+// is found out where the next one stands, in however many moves that is reached;
+// neither the game is blamed, nor is a state kept that came from it.
+func TestPlaybackDoubtsAKeyframeUntilAHash(t *testing.T) {
+	plan := matchPlan{ticks: 200, hashEvery: 40, frames: []format.Tick{150, 205, 250}, spoil: map[format.Tick]bool{205: true}}
+	moves := map[string]func(p *Playback) error{
+		"by steps": func(p *Playback) error {
+			for p.Position() < 245 {
+				if _, err := p.Step(context.Background()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"by two moves": func(p *Playback) error { return p.Seek(context.Background(), 245) },
+		"played":       func(p *Playback) error { return p.Play(context.Background(), 245) },
+		"from what's kept": func(p *Playback) error {
+			return errors.Join(p.Seek(context.Background(), 110), p.Seek(context.Background(), 245))
+		},
+	}
+	for name, move := range moves {
+		t.Run(name, func(t *testing.T) {
+			m := recordMatch(t, plan)
+			game := &mixer{}
+			p := NewPlayback(m.file, NewLocal(game), PlaybackOptions{Spacing: 8, Clock: frozen{}})
+			if err := p.Seek(context.Background(), 230); err != nil { // no hash from 205 to here
+				t.Fatal(err)
+			}
+			if err := move(p); err != nil {
+				t.Fatal(err)
+			}
+			m.wantAt(t, game, p, 245)
+			for _, tick := range []format.Tick{230, 209, 225, 249} {
+				if err := p.Seek(context.Background(), tick); err != nil {
+					t.Fatal(err)
+				}
+				m.wantAt(t, game, p, tick)
+			}
+			if d := p.Report().Desync; d != nil {
+				t.Errorf("a desync was reported: %v", d)
+			}
+			if bad := p.BadKeyframes(); len(bad) != 1 || bad[0].NextTick != 205 {
+				t.Errorf("bad keyframes are %v", bad)
+			}
+		})
+	}
+}
+
 // TestPlaybackBlamesTheGameNotTheKeyframe: a desync right behind a good
 // keyframe is a desync.
 func TestPlaybackBlamesTheGameNotTheKeyframe(t *testing.T) {

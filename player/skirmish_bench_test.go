@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"testing"
+	"time"
 
 	"reprise/format"
 	"reprise/player"
@@ -76,6 +78,30 @@ func BenchmarkSkirmish(b *testing.B) {
 		}
 		perTick(b)
 	})
+}
+
+// BenchmarkOverhead runs the bare loop and the engine in turn: the median of the
+// ratios of the pairs is what playing and comparing costs.
+func BenchmarkOverhead(b *testing.B) {
+	m := recordMatch(b, 4000)
+	game := skirmish.Factory().New()
+	local := player.NewLocal(game)
+	var ratios []float64
+	for b.Loop() {
+		began := time.Now()
+		bareMatch(b, m, game)
+		bare := time.Since(began)
+		m.at = 0
+		began = time.Now()
+		if _, err := player.Run(context.Background(), local, m, player.EngineOptions{Start: m.start}); err != nil {
+			b.Fatal(err)
+		}
+		ratios = append(ratios, time.Since(began).Seconds()/bare.Seconds())
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "of-bare-time")
+	b.ReportMetric(float64(len(ratios)), "pairs")
+	b.ReportMetric(0, "ns/op")
 }
 
 func bareMatch(b *testing.B, m *match, game player.Game) {

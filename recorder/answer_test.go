@@ -49,8 +49,16 @@ func TestHangingJournal(t *testing.T) {
 						t.Errorf("%s was told after %v", p.id, p.toldAfter)
 					}
 				}
-				late, _, in := begin(t, r, "late", 1)
+				_, _, in := begin(t, r, "late", 1)
 				waitFor(t, "a session that comes later is told", func() bool { return in.get().stalled != nil })
+				late, _, back := begin(t, r, "late", 2)
+				waitFor(t, "a producer that comes back is told", func() bool { return back.get().stalled != nil })
+				limits := r.limits.Load()
+				if err := r.SetLimits(Limits{SessionWindow: limits.SessionWindow / 2, MinFreeBytes: limits.MinFreeBytes}); err != nil {
+					t.Fatal(err)
+				}
+				told := back.get().count
+				waitFor(t, "a stall is told behind another acknowledgement", func() bool { return back.get().count > told && back.get().last.Stalled != nil })
 				before := time.Now()
 				if trouble := r.Stats().Troubles[troubleAnswer]; !strings.Contains(trouble, segmentPrefix) {
 					t.Errorf("trouble %q does not name the file", trouble)
@@ -67,11 +75,37 @@ func TestHangingJournal(t *testing.T) {
 				h.release(disk)
 				waitFor(t, "the end of trouble", func() bool { return len(r.Stats().Troubles) == 0 })
 				mustAppend(t, late, ticksChunk("late", 1, 0, 10))
-				waitDurable(t, in, 1)
+				waitDurable(t, back, 1)
 				finishSenders(t, r, disk, senders)
 			})
 		})
 	}
+}
+
+// TestSlowJournal: calls to the disk that all return in time, but take too long
+// together, are told within a second, too; the operator hears of no trouble.
+func TestSlowJournal(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		senders := startSenders(t, r, 3)
+		play(t, senders, 10)
+		disk.SetDelay(func(op disktest.Op, name string) time.Duration {
+			if strings.HasPrefix(path.Base(name), segmentPrefix) {
+				return 700 * time.Millisecond
+			}
+			return 0
+		})
+		play(t, senders, 30)
+		for _, p := range senders {
+			if p.toldAfter == 0 || p.toldAfter > time.Second {
+				t.Errorf("%s was told after %v", p.id, p.toldAfter)
+			}
+		}
+		if trouble := r.Stats().Troubles[troubleAnswer]; trouble != "" {
+			t.Errorf("trouble %q", trouble)
+		}
+		disk.SetDelay(nil)
+		finishSenders(t, r, disk, senders)
+	})
 }
 
 // TestHangingSync: a sync of session files that does not return is told to the

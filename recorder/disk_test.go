@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -347,6 +348,31 @@ func TestDiskLow(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		begin(t, r, "n", 1)
 	})
+}
+
+// TestCloseOnFullDisk: where the files cannot be written any more Close says so,
+// and what was acknowledged is in the journal.
+func TestCloseOnFullDisk(t *testing.T) {
+	disk := newDisk()
+	r := mustOpen(t, smallConfig(disk))
+	s, _, in := begin(t, r, "m", 1)
+	disk.SetFree(0)
+	mustAppend(t, s, ticksChunk("m", 1, 0, 10))
+	waitDurable(t, in, 1)
+	if err := r.Close(context.Background()); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Close on a full disk: %v", err)
+	}
+	disk = disk.Crash(disktest.SurviveNothing)
+	disk.SetFree(-1)
+	r = mustOpen(t, smallConfig(disk))
+	s, reply, in := begin(t, r, "m", 2)
+	if reply.Durable != 1 || reply.DurableTick != 10 {
+		t.Fatalf("after the next start: %+v", reply)
+	}
+	if err := verifyTicks(sealedBytes(t, disk, seal(t, r, s, "m", in)), "m", 0, 10, nil); err != nil {
+		t.Error(err)
+	}
+	mustClose(t, r)
 }
 
 // TestCloseInTime: a disk that does not answer does not keep Close for ever.

@@ -215,6 +215,14 @@ func (s *recording) noteStall() bool {
 	return true
 }
 
+// forgetStall has a stall told again, behind an acknowledgement that says
+// nothing of it.
+func (s *recording) forgetStall() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled = false
+}
+
 // watchCall watches a call to the disk that the flush makes. Only what the disk
 // takes for a batch counts, over all such calls: what a busy machine needs to
 // make the batch is no stall. What it returns says that the call is over.

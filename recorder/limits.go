@@ -57,7 +57,10 @@ func (r *Recorder) SetLimits(l Limits) error {
 	r.limits.Store(&l)
 	if now := r.window(); now != before {
 		for _, s := range r.all() {
-			s.ack(func(a *Ack) { a.Window = now })
+			s.ack(func(a *Ack) {
+				a.Window = now
+				s.forgetStall()
+			})
 		}
 	}
 	return nil

@@ -127,7 +127,8 @@ func (r *Recorder) run(found []*recording) {
 
 // Close makes all that was accepted durable in the session files, and leaves
 // the sessions for their producers to resume after the next Open. Where ctx
-// ends first, the journal holds what is durable, and the error says so.
+// ends first, or the disk refuses, the journal holds what is durable, and the
+// error says so.
 func (r *Recorder) Close(ctx context.Context) error {
 	r.mu.Lock()
 	was := r.closing.Swap(true)

@@ -284,11 +284,11 @@ func (r *Recording) acked(l *link, a *ack) error {
 	if r.link != l || r.over {
 		return nil
 	}
+	r.claimed = true // also while the spool is told where the daemon stands: it does not come again
 	r.flowing()
 	if !r.live {
 		return nil
 	}
-	r.claimed = true
 	before := r.q.first
 	if !r.settle(a.durable, a.durableTick) {
 		return &FrameError{Frame: frameName(typeAck), What: fmt.Sprintf("session %s: chunk %d was never sent", r.id, a.durable)}

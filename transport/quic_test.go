@@ -252,7 +252,9 @@ func TestKilledDaemon(t *testing.T) {
 func TestShutdownQUIC(t *testing.T) {
 	t.Parallel()
 	x := newRig(t, ClientConfig{})
+	x.rec.mu.Lock()
 	x.rec.delay = 50 * time.Millisecond
+	x.rec.mu.Unlock()
 	x.play(300 * time.Millisecond)
 	addr := x.s.Addr().String()
 	if err := x.s.Shutdown(within(t, 5*time.Second)); err != nil {

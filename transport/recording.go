@@ -387,8 +387,8 @@ func (r *Recording) Durable() format.Tick {
 }
 
 // Err is nil while all goes well. Else it is why the session is not being
-// delivered: a *Refusal that is Temporary while the client tries again, any
-// other error for good.
+// delivered: a *Refusal that is Temporary while the client tries again or
+// waits for the daemon's disk, any other error for good.
 func (r *Recording) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -381,3 +381,33 @@ func TestSilenceIsMeasured(t *testing.T) {
 		}
 	})
 }
+
+// The first ack of a session may come right behind opened, while the client
+// that resumed it still tells its spool: it counts, for there is no other.
+func TestAckBehindOpened(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := spoolWorld(t, dir)
+		w.rec.delay = time.Hour
+		c := w.connect()
+		if _, err := c.Open(spec("match-1")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		w.abort(c)
+		w.kill()
+		w.rec.mu.Lock()
+		w.rec.delay = time.Microsecond // so that both are in one write
+		w.rec.mu.Unlock()
+		w.startDaemon(Config{})
+		c = w.connect()
+		r, err := c.Resume("match-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(within(t, time.Minute)); err != nil {
+			t.Errorf("a session whose opening is on disk cannot be closed: %v", err)
+		}
+		w.close(c)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ what each level would come to.`,
   reprise archive --sizes replays/`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
+			if err := o.check(args); err != nil {
 				return err
 			}
 			if o.sizes {
@@ -64,13 +65,16 @@ type archiveOptions struct {
 	archiver    *format.Archiver
 }
 
-func (o *archiveOptions) check() error {
+func (o *archiveOptions) check(args []string) error {
 	var err error
 	if o.level, err = format.ParseArchiveLevel(o.name); err != nil {
 		return usagef("--%v", err)
 	}
 	if o.hashEvery == 0 {
 		return usagef("--hash-every 0 would keep no hash: use 1 for all, or more")
+	}
+	if slices.Contains(args, "-") && o.dir == "" && !o.sizes {
+		return usagef("standard input has no file to replace: say where with -o DIR")
 	}
 	if o.sizes && (o.dir != "" || o.json) {
 		return usagef("--sizes prints a table and writes nothing: leave out -o and --json")
@@ -144,9 +148,12 @@ func (o *archiveOptions) archive(cmd *cobra.Command, r *replay) (*archived, erro
 		a.Already, a.After = true, r.Bytes
 		return a, nil
 	}
-	before, err := os.Stat(r.path)
-	if err != nil {
-		return nil, cause(err)
+	var before os.FileInfo
+	if o.dir == "" {
+		var err error
+		if before, err = os.Stat(r.path); err != nil {
+			return nil, cause(err)
+		}
 	}
 	temporary := filepath.Join(filepath.Dir(target), ".reprise-"+rand.Text()+".tmp")
 	report, err := o.write(cmd, r, temporary)
@@ -162,10 +169,7 @@ func (o *archiveOptions) archive(cmd *cobra.Command, r *replay) (*archived, erro
 
 // takes refuses what must not be archived.
 func (o *archiveOptions) takes(r *replay) error {
-	switch {
-	case r.path == "-" && o.dir == "":
-		return usagef("standard input has no file to replace: say where with -o DIR")
-	case r.live && o.dir == "":
+	if r.live && o.dir == "" {
 		return &hintedError{errors.New("it has no end, and may still be written"), "-o DIR archives what is there, and leaves the file alone"}
 	}
 	return r.tornError()

@@ -22,7 +22,6 @@ type ball struct {
 	state ballState
 	// endTick may wait, or fail.
 	endTick func(tick format.Tick) error
-	applied int
 }
 
 type ballState struct {
@@ -108,6 +107,7 @@ func (f forgetful) Dump() []player.Field           { return f.game.Dump() }
 
 // court describes a recorded match of ball, 20 ticks a second.
 type court struct {
+	slow   bool // 5 ticks a second
 	ticks  int
 	every  int // a keyframe every so many ticks; 0 is none
 	marks  []format.Mark
@@ -137,6 +137,9 @@ func (c court) record(t testing.TB) *replay {
 	t.Helper()
 	var out format.Buffer
 	meta := &format.Metadata{Game: "ball", Build: "1.2", Map: "park", TickRate: format.Rate{Num: 20, Den: 1}, HashBytes: 4, Width: format.Width8}
+	if c.slow {
+		meta.TickRate.Num = 5
+	}
 	w, err := format.NewWriter(&out, meta, ballBook())
 	must(t, err)
 	game := new(ball)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,11 +36,14 @@ type desk struct {
 	// dumper names the fields of a turn-based game; nil where the playback does.
 	dumper player.Dumper
 
-	mu     sync.Mutex // held during a piece
+	busy   chan struct{} // holds a value during a piece
 	closed bool
 	// loose is set while the game is in no known state: at first, and after
 	// a move that failed.
 	loose bool
+
+	// reached is the last tick that was simulated.
+	reached atomic.Uint64
 
 	// Of the present piece:
 	halt       atomic.Bool
@@ -50,17 +52,28 @@ type desk struct {
 
 	reader *format.Reader
 	chunk  int // the ticks between two looks at the clock
+	// asked is set once the game was asked for its state, forgets where it
+	// has none to give.
+	asked, forgets bool
 }
 
 func newDesk(ctx context.Context, file *format.File, sim player.Simulation, clock player.Clock, o player.PlaybackOptions) *desk {
 	o.Clock = clock
-	_, local := sim.(*player.Local)
-	var dumper player.Dumper
-	if turns, ok := sim.(*player.Turns); ok {
-		dumper, _ = turns.Game().(player.Dumper)
-	}
-	return &desk{dumper: dumper, ctx: ctx, file: file, playback: player.NewPlayback(file, sim, o), clock: clock, whole: player.LooksAhead(sim), inner: local,
+	d := &desk{ctx: ctx, file: file, clock: clock, whole: player.LooksAhead(sim), busy: make(chan struct{}, 1),
 		reader: file.Reader(), chunk: 1, loose: true, cancelWork: func() {}}
+	o.OnOutcome = func(out player.Outcome) { d.reached.Store(uint64(out.Tick)) }
+	d.playback = player.NewPlayback(file, sim, o)
+	_, d.inner = sim.(*player.Local)
+	if turns, ok := sim.(*player.Turns); ok {
+		d.dumper, _ = turns.Game().(player.Dumper)
+	}
+	return d
+}
+
+// occupy keeps other pieces away until release is called.
+func (d *desk) occupy() (release func()) {
+	d.busy <- struct{}{}
+	return func() { <-d.busy }
 }
 
 // begin must be called before each piece, by who may call interrupt.
@@ -85,8 +98,7 @@ func (d *desk) giveUp() {
 // simulation any more.
 func (d *desk) close() {
 	d.cancelWork()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.occupy()()
 	d.closed = true
 }
 
@@ -178,8 +190,7 @@ func (d *desk) first() format.Tick { return d.file.Summary().Meta.FirstTick }
 
 // piece runs a piece of work and says where it led.
 func (d *desk) piece(work func() (bool, error)) moved {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.occupy()()
 	if d.closed {
 		return moved{err: errClosed}
 	}
@@ -199,7 +210,7 @@ func (d *desk) place() place {
 	p := d.playback
 	report := p.Report()
 	at := place{next: p.Position(), within: p.Within(), compared: report.HashesCompared, desync: report.Desync,
-		desyncs: len(report.Desyncs), bad: p.BadKeyframes(), playsThrough: !p.Rewinds()}
+		desyncs: len(report.Desyncs), bad: p.BadKeyframes(), playsThrough: d.forgets || !p.Rewinds()}
 	at.kept, at.keptBytes = p.Kept()
 	return at
 }
@@ -236,19 +247,20 @@ type sight struct {
 	fields    []player.Field
 	fieldsErr error
 	here      bool // the tick is in the replay
+	end       bool // there is no tick behind
 	took      time.Duration
 	err       error
 }
 
 // look reads the steps of the next tick, and the fields of the state.
 func (d *desk) look() sight {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.occupy()()
 	began := d.clock.Now()
 	if d.closed {
 		return sight{err: errClosed}
 	}
 	var s sight
+	d.ask()
 	switch {
 	case d.loose:
 		s.fieldsErr = errLoose
@@ -258,6 +270,7 @@ func (d *desk) look() sight {
 		s.fields, s.fieldsErr = d.playback.Dump()
 	}
 	s.place = d.place()
+	s.end = s.next >= d.file.Summary().NextTick
 	s.err = d.readSteps(&s)
 	s.took = d.clock.Now().Sub(began)
 	return s
@@ -265,6 +278,15 @@ func (d *desk) look() sight {
 
 // errLoose is given for the fields of a state that is not known.
 var errLoose = errors.New("the state is not known after this failure")
+
+// ask finds out, once, whether the game's state can be kept.
+func (d *desk) ask() {
+	if d.asked || d.loose || d.playback.Within() > 0 {
+		return
+	}
+	_, err := d.playback.Save(nil)
+	d.asked, d.forgets = true, errors.Is(err, player.ErrUnable)
+}
 
 func (d *desk) readSteps(s *sight) error {
 	var tick format.TickRecord
@@ -310,8 +332,7 @@ type searched struct {
 // search looks for the first tick from next on that has a step of one of the
 // codes.
 func (d *desk) search(next format.Tick, codes map[uint16]bool) searched {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.occupy()()
 	if d.closed {
 		return searched{next: next, over: true, err: errClosed}
 	}

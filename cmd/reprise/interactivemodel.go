@@ -37,6 +37,9 @@ type viewer struct {
 	job     job
 	jobs    int  // how many jobs there were
 	working bool // a piece is under way
+	// beating is set while a timer will show how far a long piece is.
+	beating bool
+	reached format.Tick
 	// alarm is the number of the last timer; waiting is set while it runs,
 	// until rings.
 	alarm   int
@@ -94,6 +97,12 @@ const (
 // rang says that a timer is over.
 type rang int
 
+// beat says that a piece of work may have taken long.
+type beat struct{}
+
+// beatPause is the time between two looks at a piece that takes long.
+const beatPause = 200 * time.Millisecond
+
 func newViewer(d *desk, r *replay, speed float64, from format.Tick) (*viewer, error) {
 	s := r.Summary()
 	v := &viewer{desk: d, clock: d.clock, pacer: player.NewPacer(s.Meta), heading: heading{r.path, r.state()},
@@ -118,7 +127,7 @@ func compareTicks(a, b format.Tick) int {
 }
 
 // Init begins with the first piece of work.
-func (v *viewer) Init() tea.Cmd { return v.pump() }
+func (v *viewer) Init() tea.Cmd { return tea.Batch(v.pump(), v.beat()) }
 
 // Update takes a message, and says what is to be done next.
 func (v *viewer) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -141,8 +150,24 @@ func (v *viewer) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		v.takeSearch(msg)
 	case rang:
 		v.waiting = v.waiting && int(msg) != v.alarm
+	case beat:
+		v.beating = false
 	}
-	return v, tea.Batch(cmd, v.pump())
+	v.reached = format.Tick(v.desk.reached.Load())
+	return v, tea.Batch(cmd, v.pump(), v.beat())
+}
+
+// beat makes sure that the screen is drawn while a piece is under way.
+func (v *viewer) beat() tea.Cmd {
+	if !v.working || v.beating {
+		return nil
+	}
+	v.beating = true
+	clock := v.clock
+	return func() tea.Msg {
+		<-clock.After(beatPause)
+		return beat{}
+	}
 }
 
 // pump begins the next piece of work, if there is any.
@@ -276,10 +301,10 @@ func (v *viewer) missing(a, b format.Tick) format.Tick {
 func (v *viewer) haltFor(d *player.DesyncError) {
 	v.told = d
 	v.pause()
-	v.notice = "paused: here the simulation leaves the recorded match"
 	if v.at.next > d.Tick+1 {
 		v.seek(goal{tick: d.Tick + 1})
 	}
+	v.notice = "paused: from here on the simulation is not the recorded match"
 }
 
 // finish ends the job; what follows is due from now on.

@@ -81,20 +81,21 @@ func (p *statePanel) sift() {
 
 // title says what is shown.
 func (p *statePanel) title() string {
-	s := "state before tick " + p.place
+	s := "state at tick " + p.place
 	switch {
+	case p.place == "":
+		return "state"
 	case p.err != nil:
 		return s
-	case p.filter != "" || p.onlyChanged:
-		s += fmt.Sprintf(": %d of %s", len(p.shown), counted(len(p.fields), "field"))
-	default:
-		s += ": " + counted(len(p.fields), "field")
+	case p.filter != "":
+		return s + fmt.Sprintf(`: %d of %s with "%s"`, len(p.shown), counted(len(p.fields), "field"), printable(p.filter))
 	}
+	s += ": " + counted(len(p.fields), "field")
 	if p.since != "" {
 		s += fmt.Sprintf(", %d changed since %s", p.changed, p.since)
 	}
-	if p.filter != "" {
-		s += fmt.Sprintf(`, named "%s"`, printable(p.filter))
+	if p.onlyChanged {
+		s += ", only these"
 	}
 	return s
 }
@@ -124,7 +125,8 @@ type stepPanel struct {
 	unread int
 	within int
 	top    int
-	here   bool // the tick is in the replay
+	// here is set where the tick is in the replay, end where there is none.
+	here, end bool
 }
 
 func (p *stepPanel) show(s *sight) {
@@ -132,13 +134,18 @@ func (p *stepPanel) show(s *sight) {
 	if place != p.place || s.within != p.within {
 		p.top = -1 // where the next step is
 	}
-	p.place, p.steps, p.unread, p.within, p.here = place, s.steps, s.unread, s.within, s.here
+	p.place, p.steps, p.unread, p.within = place, s.steps, s.unread, s.within
+	p.here, p.end = s.here, s.end
 }
 
 func (p *stepPanel) title() string {
 	switch n := len(p.steps) + p.unread; {
+	case p.place == "":
+		return "steps"
+	case p.end:
+		return "steps: none, this is the end"
 	case !p.here:
-		return "steps: " + p.place + " is not in the replay"
+		return "steps of " + p.place + ": missing, there is a gap"
 	case p.within > 0:
 		return fmt.Sprintf("steps of %s: %d of %d are done", p.place, p.within, n)
 	default:
@@ -179,7 +186,7 @@ func placeText(next format.Tick, within int) string {
 	if within == 0 {
 		return fmt.Sprint(next)
 	}
-	return fmt.Sprintf("%d, step %d", next, within)
+	return fmt.Sprintf("%d step %d", next, within)
 }
 
 // stateless says why no fields are shown.

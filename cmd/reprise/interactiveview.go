@@ -71,7 +71,7 @@ func (v *viewer) screen() []line {
 	default:
 		lines = v.fullScreen()
 	}
-	lines = lines[:min(len(lines), v.height)]
+	lines = lines[:max(0, min(len(lines), v.height))]
 	for i := range lines {
 		lines[i].text = fit(lines[i], v.width)
 	}
@@ -93,17 +93,25 @@ func (v *viewer) tiny() []line {
 }
 
 func (v *viewer) fullScreen() []line {
-	top := append([]line{{v.title(), styleTitle}, {v.status(), styleRule}}, v.timeLine()...)
-	top = append(top, line{text: v.markText()}, v.hashLine(), line{text: v.frameText()})
-	// What is left goes to the steps and the state, each below its title.
-	room := v.height - len(top) - 4
-	stepRows := max(2, room*2/5)
-	lines := append(top, v.rule(v.steps.title(), v.stepsHeld))
+	stepRows, stateRows := v.stepRows(), v.stateRows()
+	lines := append([]line{{v.title(), styleTitle}, {v.status(), styleRule}}, v.timeLine()...)
+	lines = append(lines, line{text: v.markText()}, v.hashLine(), line{text: v.frameText()}, v.rule(v.steps.title(), v.stepsHeld))
 	lines = append(lines, padded(v.steps.rows(stepRows), stepRows)...)
 	lines = append(lines, v.rule(v.state.title(), !v.stepsHeld))
-	lines = append(lines, padded(v.state.rows(room-stepRows), room-stepRows)...)
-	return append(lines, v.message(), line{keyLine, styleHint})
+	lines = append(lines, padded(v.state.rows(stateRows), stateRows)...)
+	keys := keyLine
+	if len(keys) > v.width {
+		keys = keyShort
+	}
+	return append(lines, v.message(), line{keys, styleHint})
 }
+
+// fixedRows are the lines of the full screen beside steps and state.
+const fixedRows = 11
+
+// stepRows and stateRows share what is left of the screen.
+func (v *viewer) stepRows() int  { return (v.height - fixedRows) * 2 / 5 }
+func (v *viewer) stateRows() int { return v.height - fixedRows - v.stepRows() }
 
 func padded(lines []line, height int) []line {
 	for len(lines) < height {
@@ -117,7 +125,7 @@ func (v *viewer) rule(title string, held bool) line {
 	s := "-- " + title + " "
 	end := "--"
 	if held {
-		end = "-- up/down --"
+		end = " up/down"
 	}
 	title = ansi.Truncate(s, v.width-len(end)-1, "... ")
 	return line{title + strings.Repeat("-", max(0, v.width-ansi.StringWidth(title)-len(end))) + end, styleRule}
@@ -264,7 +272,7 @@ func (v *viewer) frameText() string {
 	}
 	switch {
 	case !v.at.playsThrough:
-		return s + fmt.Sprintf(", %d kept in %.1f MiB", v.at.kept, float64(v.at.keptBytes)/(1<<20))
+		return s + fmt.Sprintf(", %d kept (%.1f MiB)", v.at.kept, float64(v.at.keptBytes)/(1<<20))
 	case recorded > len(v.at.bad):
 		return s + "; moving back replays from one of them"
 	}
@@ -287,20 +295,17 @@ func (v *viewer) message() line {
 }
 
 const (
-	legend  = " K keyframe   x bad keyframe   m mark   . gap   ! first desync"
-	keyLine = " space play  arrows tick  ,. step  +- speed  g go  / find  n mark  ? help  q quit"
+	legend   = " K keyframe  x bad keyframe  m mark  . gap  ! first desync"
+	keyLine  = " space play  arrows tick  ,. step  +- speed  g go  / find  ? help  q quit"
+	keyShort = " space play  arrows tick  g go  / find  ? help  q quit"
 )
 
 // jobText says what is under way.
 func (v *viewer) jobText() string {
-	j := v.job
-	switch {
-	case j.kind == jobSearch:
-		return fmt.Sprintf("searching for %s, now at tick %d: Esc stops", j.what, j.to.tick)
-	case j.to.tick > v.at.next:
-		return fmt.Sprintf("going to tick %d, %d ticks to go: Esc stops", j.to.tick, j.to.tick-v.at.next)
+	if v.job.kind == jobSearch {
+		return fmt.Sprintf("searching for %s, now at tick %d: Esc stops", v.job.what, v.job.to.tick)
 	}
-	return fmt.Sprintf("going to tick %d: Esc stops", j.to.tick)
+	return fmt.Sprintf("going to tick %d, now at tick %d: Esc stops", v.job.to.tick, v.reached)
 }
 
 // helpScreen lists the keys.
@@ -311,8 +316,7 @@ func (v *viewer) helpScreen() []line {
 			lines = append(lines, line{text: fmt.Sprintf(" %-14s %s", b.label, b.what)})
 		}
 	}
-	lines = append(lines,
-		line{legend, stylePlain},
-		line{" state: before the tick; * changed, + new since the place shown before", stylePlain})
+	lines = append(lines, line{}, line{text: legend},
+		line{text: " The state is that before the tick: * changed, + new since the last one shown."})
 	return append(padded(lines, max(len(lines), v.height-1)), line{" any key goes back", styleHint})
 }

@@ -58,7 +58,9 @@ func splitMessage(message []byte) (messageType, []byte, error) {
 }
 
 // AppendWelcome appends the first message.
-func (d *Dialogue) AppendWelcome(dst []byte) []byte { return (&welcome{version: messageVersion}).append(dst) }
+func (d *Dialogue) AppendWelcome(dst []byte) []byte {
+	return (&welcome{version: messageVersion}).append(dst)
+}
 
 // TakeHello reads the answer to the welcome.
 func (d *Dialogue) TakeHello(answer []byte) error {

@@ -342,6 +342,7 @@ func TestStalledDisk(t *testing.T) {
 	c := dial(t, d.server.Addr().String(), d.pair.Fingerprint().String(), func(cfg *transport.ClientConfig) { cfg.OnError = told.take })
 	w := playAll(t, c, seed(t), 3)
 	progress(t, w.players)
+	before := d.server.Stats()
 	disk.fail("data/journal")
 	begin := time.Now()
 	eventually(t, "every client is told", func() bool { return told.with(transport.CodeStorage) >= len(w.players) })
@@ -368,6 +369,9 @@ func TestStalledDisk(t *testing.T) {
 		t.Errorf("clients went on after %v, want a few seconds at most", took)
 	}
 	eventually(t, "readiness", func() bool { code, _ := get(t, d.httpAddr.String(), "/readyz"); return code == 200 })
+	if now := d.server.Stats(); now.Opened != before.Opened || now.Refused != before.Refused {
+		t.Errorf("sessions were ended and opened again: %+v, before %+v", now, before)
+	}
 	w.sealAll(t, d.cfg.Data)
 }
 

@@ -1,11 +1,10 @@
 // Command process is the game skirmish as a process of its own, for
-// `reprise verify --sim exec:…`. Without the flag, process.Serve is all that a
-// Go game needs for that. With --bug it is a build that goes wrong on purpose,
-// for `reprise bisect` to find.
+// `reprise verify --sim exec:…`. Without an argument, process.Serve is all that
+// a Go game needs for that. With one, gold@TICK or hp@TICK, it is a build that
+// goes wrong on purpose, for `reprise bisect` to find.
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 
@@ -14,16 +13,14 @@ import (
 )
 
 func main() {
-	bug := flag.String("bug", "", "plant a fault: gold@TICK or hp@TICK")
-	flag.Parse()
-	if *bug == "" {
+	if len(os.Args) == 1 {
 		process.Serve(skirmish.Factory())
 		return
 	}
-	b, err := skirmish.ParseBug(*bug)
+	bug, err := skirmish.ParseBug(os.Args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "process:", err)
 		os.Exit(2)
 	}
-	process.Serve(b.Factory())
+	process.Serve(bug.Factory())
 }

@@ -3,6 +3,7 @@ package replays
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -58,6 +59,15 @@ var samples = []sample{
 	{"rply1.rply", rply1},
 	{"rply1-torn.rply", func() []byte { return cut(rply1(), 5) }},
 	{"rply1-no-records.rply", func() []byte { return rply1()[:39+4] }},
+	{"archive-fast.rply", func() []byte { return archived(sealed(everything()), format.ArchiveFast, 1) }},
+	{"archive.rply", func() []byte { return archived(sealed(everything()), format.ArchiveDefault, 1) }},
+	{"archive-max.rply", func() []byte { return archived(sealed(everything()), format.ArchiveMax, 1) }},
+	{"archive-long.rply", func() []byte { return archived(sealed(long()), format.ArchiveDefault, 1) }},
+	{"archive-long-max.rply", func() []byte { return archived(sealed(long()), format.ArchiveMax, 1) }},
+	{"archive-thinned.rply", func() []byte { return archived(sealed(long()), format.ArchiveDefault, 8) }},
+	{"signed.rply", func() []byte { return signed(sealed(everything())) }},
+	{"signed-archive.rply", func() []byte { return archived(signed(sealed(everything())), format.ArchiveDefault, 1) }},
+	{"redacted.rply", func() []byte { return redacted(signed(sealed(everything()))) }},
 }
 
 // match is what a sample is made of.
@@ -298,6 +308,53 @@ func lines(b []byte) []byte {
 	var out bytes.Buffer
 	check(format.WriteJSONL(&out, opened(b), format.JSONLWriteOptions{}))
 	return out.Bytes()
+}
+
+func archived(b []byte, level format.ArchiveLevel, hashEvery uint64) []byte {
+	var out bytes.Buffer
+	_, err := format.Archive(opened(b), &out, format.ArchiveOptions{Level: level, HashEvery: hashEvery})
+	check(err)
+	return out.Bytes()
+}
+
+// signed signs with a key that everybody can know.
+func signed(b []byte) []byte {
+	var out bytes.Buffer
+	check(format.Sign(opened(b), ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), &out))
+	return out.Bytes()
+}
+
+func redacted(b []byte) []byte {
+	var out format.Buffer
+	_, err := format.Redact(opened(b), format.RedactOptions{MarkTexts: true}, &out)
+	check(err)
+	return out.Bytes()
+}
+
+// long is long enough for every transform of an archive: several codes and
+// players whose parameters grow, repeat and jump.
+func long() *match {
+	m := &match{meta: format.Metadata{Session: "sample-long", Game: "sample", TickRate: format.Rate{Num: 20, Den: 1}, HashBytes: 4, Width: format.Width16}}
+	x := uint32(1)
+	for n := range 90 {
+		t := matchTick{time: -1}
+		for range n % 3 {
+			x = x*1664525 + 1013904223
+			player := int64(1 + x>>30)
+			switch x >> 20 & 3 {
+			case 0:
+				t.steps = append(t.steps, act(1, format.Int(player), format.Int(int64(n)), format.Int(int64(x>>22))))
+			case 1:
+				t.steps = append(t.steps, act(2, format.Int(player), format.String("unit"), format.Float(float64(n)/4)))
+			default:
+				t.steps = append(t.steps, act(300, format.Int(player), format.Bool(x>>19&1 == 1)))
+			}
+		}
+		x = x*1664525 + 1013904223
+		t.hash = binary.LittleEndian.AppendUint32(nil, x)
+		m.ticks = append(m.ticks, t)
+	}
+	return m
 }
 
 // foreignLines are of a program that knows nothing of this format but the

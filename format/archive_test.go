@@ -32,6 +32,7 @@ func archiveOf(t testing.TB, f *File, o ArchiveOptions) []byte {
 // TestArchivesSayWhatTheirSourcesSay writes random sessions in chunks of several
 // sizes, with late hashes, gaps, keyframes and notes.
 func TestArchivesSayWhatTheirSourcesSay(t *testing.T) {
+	long(t)
 	for seed := range uint64(8) {
 		s := randomSession(rand.New(rand.NewPCG(seed, 1)))
 		f, _ := s.file(t, int(1+seed%7))
@@ -256,6 +257,7 @@ func TestLiveSessionsTakeNoArchivedTicks(t *testing.T) {
 // is refused as damage at the chunk's place, or decodes to other ticks, which
 // the digest tells.
 func TestDamageInsideTheCodedPart(t *testing.T) {
+	long(t)
 	for _, level := range allLevels {
 		f, _ := hashedSession(90).file(t, 10)
 		b := archiveOf(t, f, ArchiveOptions{Level: level})
@@ -323,6 +325,7 @@ func corpusFiles(t testing.TB) map[string]*File {
 // TestCorpusShrinks archives the small real matches, and holds their sizes
 // against their plain rows in this program's zstd.
 func TestCorpusShrinks(t *testing.T) {
+	long(t)
 	files := corpusFiles(t)
 	logs := map[ArchiveLevel]float64{}
 	n := 0

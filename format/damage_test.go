@@ -117,6 +117,7 @@ func checkRepaired(t *testing.T, name string, b []byte, ticks uint64) {
 }
 
 func TestEveryBitThatFlipsIsNoticed(t *testing.T) {
+	long(t)
 	s := smallSession()
 	_, b := s.file(t, 1)
 	list := places(t, b, s.meta.HashBytes)
@@ -291,6 +292,7 @@ func chunkSumOf(parts ...[]byte) uint32 {
 // number may stand, with the checksum made right again: a clean error or a
 // readable file, within bounded memory, and never a panic.
 func TestFieldsWithBadNumbers(t *testing.T) {
+	long(t)
 	s := smallSession()
 	_, b := s.file(t, 2)
 	var numbers, fixed [][]byte
@@ -420,5 +422,14 @@ func TestCheckNamesTheSegmentThatWasChanged(t *testing.T) {
 	_, err = openBytes(t, hurt).Check()
 	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "the inputs of segment 1 (ticks 1024 to 2047)") {
 		t.Errorf("%v", err)
+	}
+}
+
+// long leaves a test out with -short: under the race detector it takes a
+// minute, and there is nothing in it that could race.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long: not run with -short")
 	}
 }

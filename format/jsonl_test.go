@@ -481,6 +481,7 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func TestCorpusComesBack(t *testing.T) {
+	long(t)
 	for _, path := range realData(t, "corpus/*.jsonl.zst") {
 		name := filepath.Base(path)
 		if strings.Contains(name, ".hashes.") {

@@ -276,6 +276,7 @@ func TestUnknownChunksStayWithASignature(t *testing.T) {
 // TestEveryBitOfASignedFileIsNoticed flips each bit of a sealed and signed
 // file that has one of everything.
 func TestEveryBitOfASignedFileIsNoticed(t *testing.T) {
+	long(t)
 	_, b := smallSession().file(t, 1)
 	b = signedFile(t, b, testKey(1))
 	for bit := range 8 * len(b) {
@@ -298,6 +299,7 @@ func TestEveryBitOfASignedFileIsNoticed(t *testing.T) {
 // unknown type is as good as taken away: that shows where a signature is asked
 // for.
 func TestEveryBitIsNoticedBehindRightChecksums(t *testing.T) {
+	long(t)
 	s := smallSession()
 	_, b := s.file(t, 1)
 	b = signedFile(t, b, testKey(1))
@@ -334,6 +336,7 @@ func resummed(b []byte, p place) []byte {
 
 // TestSignedFileCutAtEveryByte repairs what is left of it.
 func TestSignedFileCutAtEveryByte(t *testing.T) {
+	long(t)
 	s := smallSession()
 	_, b := s.file(t, 1)
 	b = signedFile(t, b, testKey(1))

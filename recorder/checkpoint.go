@@ -48,7 +48,7 @@ func (r *Recorder) checkpointLoop() {
 // that writes thousands at once holds up all else. It does not wait where the
 // journal has no time, or the disk is in trouble.
 func (r *Recorder) awaitFiles() {
-	for end := time.Now().Add(r.cfg.FileInterval); time.Now().Before(end); {
+	for end := time.Now().Add(r.files.lag(r.cfg.FileInterval)); time.Now().Before(end); {
 		if _, short := r.journal.sinceCheckpoint(); short || r.troubles.any() || !r.sleep(r.cfg.FileInterval/fileParts) {
 			return
 		}

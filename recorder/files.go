@@ -77,14 +77,29 @@ func (q *fileQueue) hurry() {
 	q.signal()
 }
 
+// lag is how far the files may lag behind: interval, or longer where so many
+// sessions wait that their files would be written faster than fileSpacing.
+func (q *fileQueue) lag(interval time.Duration) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lagLocked(interval)
+}
+
+func (q *fileQueue) lagLocked(interval time.Duration) time.Duration {
+	return max(interval, time.Duration(len(q.waiting))*fileSpacing)
+}
+
 // take removes the sessions with a full tail, and of the others those that have
-// waited since before then, or a part: so the files of many sessions are not
-// written all at once, which would hold up all else.
-func (q *fileQueue) take(part int, before time.Time) []*recording {
+// waited for too long, or a part: so the files of many sessions are not written
+// all at once, which would hold up all else.
+func (q *fileQueue) take(part int, interval time.Duration) []*recording {
 	q.mu.Lock()
 	due := q.full
 	q.full = nil
-	n := (len(q.waiting) + fileParts - 1) / fileParts * part
+	lag := q.lagLocked(interval)
+	before := time.Now().Add(-lag)
+	n := int(float64(len(q.waiting))*float64(interval)/float64(lag)/fileParts+1) * part
+	n = min(n, len(q.waiting))
 	for n < len(q.waiting) && (q.hurried || q.waiting[n].since.Before(before)) {
 		n++
 	}
@@ -135,8 +150,15 @@ func (s *recording) wantsFile() fileWish {
 // the files that wait.
 const fileParts = 32
 
+// fileSpacing is the least time between two files that are written in their
+// turn, on average. At ten thousand sessions and 2 s, writing their files would
+// be more than the rest of the work: the acknowledgements wait for the same
+// cores and the same disk.
+const fileSpacing = 800 * time.Microsecond
+
 // fileLoop has the files written: every session about once in
-// Config.FileInterval unless its tail is full.
+// Config.FileInterval, or in the longer time that many sessions take, unless its
+// tail is full.
 func (r *Recorder) fileLoop() {
 	tick := time.NewTicker(max(r.cfg.FileInterval/fileParts, time.Millisecond))
 	defer tick.Stop()
@@ -149,7 +171,7 @@ func (r *Recorder) fileLoop() {
 		case <-r.stop:
 			return
 		}
-		for _, s := range r.files.take(part, time.Now().Add(-r.cfg.FileInterval)) {
+		for _, s := range r.files.take(part, r.cfg.FileInterval) {
 			select {
 			case r.writing <- s:
 			case <-r.stop:

@@ -269,7 +269,7 @@ func TestNothingFollowsTheEndButTheFooter(t *testing.T) {
 	if _, err := tr.Footer(bytes.NewReader(c.file), int64(len(c.file)), EndSealed, ""); !errors.Is(err, ErrOrder) {
 		t.Errorf("a second footer: %v", err)
 	}
-	for _, typ := range []ChunkType{ChunkDigest, ChunkSummary, ChunkSeek, ChunkTrailer, 0x89, 0xff} {
+	for _, typ := range []ChunkType{ChunkDigest, ChunkSummary, ChunkSeek, ChunkTrailer, 0x8f, 0xff} {
 		if err := tr.Add(Chunk{Type: typ}, 1<<40); err != nil {
 			t.Errorf("%v in the footer: %v", typ, err)
 		}

@@ -87,7 +87,9 @@ func TestTablesKeepEverything(t *testing.T) {
 				t.Errorf("%s as %s: %v", name, as, err)
 			}
 			s := f.Summary()
-			if s.Digest != nil && name != "other-encodings.rply" && *back.Summary().Digest != *s.Digest {
+			// The root of what was thinned or redacted is still that of the whole.
+			whole := s.Redaction == nil && (s.Archive == nil || s.Archive.HashEvery <= 1)
+			if s.Digest != nil && whole && name != "other-encodings.rply" && *back.Summary().Digest != *s.Digest {
 				t.Errorf("%s as %s: another digest", name, as)
 			}
 			if again := written(t, back, as, All); s.End != nil && !bytes.Equal(again, b) {

@@ -228,7 +228,7 @@ func TestChildGoesWrong(t *testing.T) {
 		"hello, exits":  "exit status 4",
 		"crashes":       "tick 0: simulation ended: exit status 7; the last that it wrote:\n\tlast words",
 		"killed":        "tick 0: simulation ended: signal: ",
-		"crashes late":  "tick 1: simulation ended: exit status 8",
+		"crashes late":  "simulation ended: exit status 8", // perhaps before it is given tick 1
 		"ends well":     "tick 0: simulation ended: exit status 0",
 		"closes":        "tick 0: simulation closed its connection: it wrote nothing",
 		"hangs":         "tick 0: simulation did not answer within 200ms: it wrote nothing",

@@ -261,7 +261,8 @@ func (c *Client) Open(s Spec) (*Recording, error) {
 // before at become a gap; ticks that are stored already are recorded again
 // and compared, without their hashes. s says again what the session is;
 // s.Players are all who have joined and not left. Continue waits until the
-// daemon has all that comes before on disk.
+// daemon has all that comes before on disk. It is ErrSealed where the daemon
+// finishes meanwhile a seal that the earlier process asked for.
 func (c *Client) Continue(ctx context.Context, s Spec, at format.Tick) (*Recording, error) {
 	if s.Key == [KeySize]byte{} {
 		return nil, errors.New("to continue a session needs the key that opened it")

@@ -99,8 +99,8 @@ func (g *gameServer) resume(m *match) error {
 	case errors.As(err, &refusal) && (refusal.Code == transport.CodeUnknown || refusal.Code == transport.CodeProtocol) && m.unheard():
 		m.gone = true // the daemon has never told to have it
 		return nil
-	case errors.As(err, &refusal) && refusal.Code == transport.CodeEnded && m.sealing:
-		m.endedUnheard() // the earlier process has had it sealed
+	case m.sealing && (errors.As(err, &refusal) && refusal.Code == transport.CodeEnded || errors.Is(err, transport.ErrSealed)):
+		m.endedUnheard() // the earlier process has had it sealed, perhaps just now
 		return nil
 	case err != nil:
 		return fmt.Errorf("continuing at tick %d: %w", at, err)

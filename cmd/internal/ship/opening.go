@@ -24,6 +24,10 @@ type opening struct {
 // book can follow until something is recorded.
 var errNoOpening = errors.New("nothing is recorded yet")
 
+// errCopy is returned for a file that is not a session's own recording, but
+// made of one: a session cannot become it by what its producer sends.
+var errCopy = errors.New("a daemon records sessions, not what was made of them: put the file into the folder inbox of its data instead")
+
 // readOpening reads the opening of RPLY2 bytes.
 func readOpening(c *chunks) (*opening, error) {
 	head := make([]byte, min(c.size, format.HeaderSize))
@@ -73,6 +77,8 @@ func (o *opening) take(c format.Chunk, at int64) (done bool, err error) {
 			return false, &format.CorruptError{Offset: at, What: "a second code book"}
 		}
 		o.book = kept
+	case c.Type == format.ChunkArchive:
+		return false, fmt.Errorf("it is an archive: %w", errCopy)
 	case c.Type == format.ChunkPlayers && c.Seq == 0 && o.playersAt == 0:
 		o.players, o.playersAt = kept, at
 	case c.Type.Known() && c.Type != format.ChunkPlayers:

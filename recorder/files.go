@@ -264,13 +264,23 @@ func (r *Recorder) writeFirst(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if err = f.Truncate(0); err == nil {
+	if err = emptied(f); err == nil {
 		_, err = f.WriteAt(b, 0)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, r.fs.Remove(path+newSuffix))
 	}
 	return r.rename(path+newSuffix, path)
+}
+
+// emptied cuts what a file may hold. It leaves alone one that is empty: ext4
+// begins to write a file back when it is closed, once it was cut to nothing.
+func emptied(f File) error {
+	size, err := f.Size()
+	if err != nil || size == 0 {
+		return err
+	}
+	return f.Truncate(0)
 }
 
 // replace brings the file of a session that goes on back to the live

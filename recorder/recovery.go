@@ -415,7 +415,7 @@ func (c *recovery) open(e *entry, create bool) (f File, folder string, created b
 	if err != nil {
 		return nil, liveFolder, true, err
 	}
-	if err = f.Truncate(0); err != nil {
+	if err = emptied(f); err != nil {
 		f.Close()
 		return nil, liveFolder, true, err
 	}

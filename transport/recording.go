@@ -46,31 +46,18 @@ const (
 // Wait and Room none waits for the network or a disk; Keyframe, with a spool,
 // writes a file.
 type Recording struct {
+	// What every tick touches stands together: of many thousand sessions none
+	// is in the processor's cache when its tick ends.
 	client *Client
-	id     string
-	key    [KeySize]byte
-	// opening is sent with every open frame, unless the session is continued:
-	// then only the daemon has the first one.
-	opening   []byte
-	continued bool
-	width     format.Width
-	hashBytes int
-	firstTick format.Tick
-	times     bool
-	began     time.Time
-	elapsed   time.Duration // recorded time at began
-
-	mu sync.Mutex
+	times  bool
+	mu     sync.Mutex
 	// halted is set where Step and EndTick must not touch the builder: while
 	// ticks are left out, and from Seal, Close or a failure on.
 	halted bool
+	armed  bool // a linger is running
+	full   bool // the bound is reached: the next tick begins a gap
 	b      *format.BatchBuilder
-	body   []byte
-	turn   *format.BatchBuilder // tries a turn's steps; nil before the first
-	armed  bool                 // a linger is running
-	notes  notes
-	keys   keyframes
-	missed missed
+	tail   *tail // of what is not in the spool file; nil for none
 	// counted are the final counts so far, without the next tick; ticks
 	// before countFrom are stored already and come again.
 	counted   format.Totals
@@ -78,13 +65,30 @@ type Recording struct {
 	lastTime  int64
 	hashed    hashed
 
+	id  string
+	key [KeySize]byte
+	// opening is sent with every open frame, unless the session is continued:
+	// then only the daemon has the first one.
+	opening   []byte
+	continued bool
+	width     format.Width
+	hashBytes int
+	firstTick format.Tick
+	began     time.Time
+	elapsed   time.Duration // recorded time at began
+
+	// What follows is guarded by mu, as is all above from halted on.
+	body   []byte
+	turn   *format.BatchBuilder // tries a turn's steps; nil before the first
+	notes  notes
+	keys   keyframes
+	missed missed // active only while halted
+
 	q       queue
 	memory  int64 // bytes of chunks that are held in memory
-	full    bool  // the bound is reached: the next tick begins a gap
 	spool   *spool
 	toSpool []*chunk // to be written there, in order
 	writing bool     // the spooler writes what it took from toSpool
-	tail    *tail    // of what is not in the spool file; nil for none
 	// recovering: the spool is written by Resume, not by the spooler.
 	recovering bool
 
@@ -135,7 +139,7 @@ func (r *Recording) NextTick() format.Tick {
 }
 
 func (r *Recording) nextTick() format.Tick {
-	if r.missed.active {
+	if r.halted && r.missed.active {
 		return r.missed.next
 	}
 	return r.b.NextTick()

@@ -48,6 +48,7 @@ func (e *ends) settle(durable format.Tick, now time.Time, h *Histogram) {
 // sampler looks at what became durable.
 type sampler struct {
 	sessions []*Session
+	seen     []format.Tick // of each session, what was durable at the last look
 	latency  Histogram
 	stop     chan struct{}
 	done     sync.WaitGroup
@@ -56,7 +57,7 @@ type sampler struct {
 // sample begins to look at the sessions every so often. Ticks that ended
 // before are not counted.
 func sample(sessions []*Session, every time.Duration) *sampler {
-	s := &sampler{sessions: sessions, stop: make(chan struct{})}
+	s := &sampler{sessions: sessions, seen: make([]format.Tick, len(sessions)), stop: make(chan struct{})}
 	for _, x := range sessions {
 		x.ends = &ends{}
 	}
@@ -77,9 +78,11 @@ func sample(sessions []*Session, every time.Duration) *sampler {
 }
 
 func (s *sampler) look() {
-	for _, x := range s.sessions {
-		durable := x.Recording.Durable()
-		x.ends.settle(durable, time.Now(), &s.latency)
+	for i, x := range s.sessions {
+		if durable := x.Recording.Durable(); durable != s.seen[i] {
+			s.seen[i] = durable
+			x.ends.settle(durable, time.Now(), &s.latency)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ type Config struct {
 	// ends.
 	Patience time.Duration
 	// SampleEvery is how often acknowledgements are looked at: latencies
-	// are too long by at most this. 0 means 1 ms.
+	// are too long by at most this. 0 means 4 ms.
 	SampleEvery time.Duration
 }
 
@@ -75,7 +75,9 @@ func (r *Result) PerSecond() float64 {
 var ErrNotDurable = errors.New("not every tick became durable")
 
 const (
-	defaultSampleEvery = time.Millisecond
+	// defaultSampleEvery adds 2 ms to a latency on average. Looking every
+	// millisecond cost a sixth of what driving 10,000 sessions does.
+	defaultSampleEvery = 4 * time.Millisecond
 	// maxSampled is of how many sessions the latency is looked at, spread
 	// evenly: looking at more would cost the machine more than their load.
 	maxSampled = 500

@@ -72,7 +72,7 @@ var codeTexts = map[Code]struct{ name, hint string }{
 	CodeWindow:       {"over the window", "send no more than the window that the daemon gave"},
 	CodeEnded:        {"session has ended", "record under a new id"},
 	CodeUnavailable:  {"unavailable", "try again later"},
-	CodeStorage:      {"storage is full", "free space on the daemon's disk"},
+	CodeStorage:      {"storage is full or failing", "look at the daemon's disk: its free space, its errors, its load"},
 	CodeTotals:       {"final counts differ", "ticks were lost between the game and the daemon: the session stays unfinished"},
 	CodeSlow:         {"peer too slow", "look at the load of the peer and of the network"},
 	CodeDraining:     {"shutting down", "connect again"},

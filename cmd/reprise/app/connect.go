@@ -97,8 +97,7 @@ func unreached(err error) error {
 func warnings(stderr io.Writer, shown *progress) func(string, error) {
 	var mu sync.Mutex
 	return func(session string, err error) {
-		var refusal *transport.Refusal
-		if errors.As(err, &refusal) && !refusal.Temporary() {
+		if endsSession(err) {
 			return
 		}
 		mu.Lock()
@@ -109,4 +108,64 @@ func warnings(stderr io.Writer, shown *progress) func(string, error) {
 		}
 		say(stderr, "%s", err)
 	}
+}
+
+func endsSession(err error) bool {
+	var refusal *transport.Refusal
+	return errors.As(err, &refusal) && !refusal.Temporary()
+}
+
+// firstWarnings prints what many sessions complain of once for each kind, and
+// counts the others.
+type firstWarnings struct {
+	stderr io.Writer
+
+	mu    sync.Mutex
+	kinds []string
+	more  map[string]int // of each kind, without the one that was printed
+}
+
+func (f *firstWarnings) hear(session string, err error) {
+	if endsSession(err) {
+		return
+	}
+	kind := warningKind(err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, heard := f.more[kind]; heard {
+		f.more[kind]++
+		return
+	}
+	if f.more == nil {
+		f.more = map[string]int{}
+	}
+	f.more[kind] = 0
+	f.kinds = append(f.kinds, kind)
+	warnings(f.stderr, &progress{})(session, err)
+}
+
+// warningKind is the same for errors that differ in the session or the tick.
+func warningKind(err error) string {
+	if refusal := (*transport.Refusal)(nil); errors.As(err, &refusal) {
+		return "refused: " + refusal.Code.String()
+	}
+	if gap := (*transport.GapError)(nil); errors.As(err, &gap) {
+		return "ticks are missing: " + gap.Reason
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// rest says how many were not printed.
+func (f *firstWarnings) rest() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, kind := range f.kinds {
+		if n := f.more[kind]; n > 0 {
+			say(f.stderr, "%s, and %d more like the first", kind, n)
+		}
+	}
+	f.kinds, f.more = nil, nil
 }

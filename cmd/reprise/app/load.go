@@ -118,7 +118,9 @@ func (o *loadOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	client.ChunkLinger, client.Agent = o.linger, "reprise load"
+	heard := &firstWarnings{stderr: cmd.ErrOrStderr()}
+	defer heard.rest()
+	client.ChunkLinger, client.Agent, client.OnError = o.linger, "reprise load", heard.hear
 	before, err := o.usage()
 	if err != nil {
 		return err
@@ -222,7 +224,7 @@ func (r *loadResult) table(w io.Writer) {
 	row("ticks acknowledged", "%d", r.Acknowledged)
 	row("ticks left out by clients", "%d", r.LeftOut)
 	row("end of tick to durable", "p50 %.1f ms, p99 %.1f ms, p99.9 %.1f ms, max %.1f ms, of %s", r.P50, r.P99, r.P999, r.Max, counted(r.Sampled, "session"))
-	row("generator late", "%d ticks", r.Late)
+	row("generator late", "%s", counted(r.Late, "tick"))
 	row("sealed in", "%.2f s", r.Sealing)
 	if r.DaemonRSS > 0 {
 		row("daemon", "%.1f CPU seconds (%.2f cores), %.0f MiB", r.DaemonCPU, r.DaemonCores, r.DaemonRSS)

@@ -175,7 +175,7 @@ func (e *Engine) end() error {
 	if e.ready {
 		return e.flush(true)
 	}
-	if gap := e.openGap(); gap != nil {
+	if gap := e.report.openGap(); gap != nil {
 		return gap
 	}
 	return nil

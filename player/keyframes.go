@@ -1,6 +1,7 @@
 package player
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -70,7 +71,7 @@ func (p *Playback) savable() []func() (*sideFrame, error) {
 			all = append(all, savable{f.next, func() (*sideFrame, error) { return f.side, nil }})
 		}
 	}
-	slices.SortFunc(all, func(a, b savable) int { return compareTicks(a.next, b.next) })
+	slices.SortFunc(all, func(a, b savable) int { return cmp.Compare(a.next, b.next) })
 	var gives []func() (*sideFrame, error)
 	for _, s := range all {
 		if d := p.report.Desync; d == nil || s.next <= d.Tick {
@@ -78,16 +79,6 @@ func (p *Playback) savable() []func() (*sideFrame, error) {
 		}
 	}
 	return gives
-}
-
-func compareTicks(a, b format.Tick) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // spread orders a list so that each beginning of it is spread over the whole:

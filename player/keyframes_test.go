@@ -2,6 +2,7 @@ package player
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -114,7 +115,7 @@ func TestSideFileStaysInItsLimit(t *testing.T) {
 	if err != nil || len(few) < len(all)/6 || len(few) > len(all)/4 {
 		t.Fatalf("%d of %d keyframes: %v", len(few), len(all), err)
 	}
-	slices.SortFunc(few, func(a, b *sideFrame) int { return compareTicks(a.next, b.next) })
+	slices.SortFunc(few, func(a, b *sideFrame) int { return cmp.Compare(a.next, b.next) })
 	for i := range few[1:] {
 		if distance := few[i+1].next - few[i].next; distance > 16*8 {
 			t.Errorf("%d ticks lie between two keyframes", distance)

@@ -207,19 +207,15 @@ func (p *Playback) Seek(ctx context.Context, next format.Tick) error {
 // errors are those of Seek.
 func (p *Playback) Play(ctx context.Context, next format.Tick) error {
 	for p.next < next {
-		to, gap := next, false
-		for _, g := range p.file.Summary().Gaps {
-			switch {
-			case g.First <= p.next && p.next <= g.Last:
-				to, gap = g.Last+1, true
-			case p.next < g.First && g.First < to:
-				to = g.First
-			}
+		here := stretchAt(p.file.Summary(), p.next)
+		to := here.behind
+		if !here.missing {
+			to = min(to, next)
 		}
 		if err := p.place(ctx); err != nil {
 			return err
 		}
-		if gap || LooksAhead(p.sim) {
+		if here.missing || LooksAhead(p.sim) {
 			if err := p.Seek(ctx, to); err != nil {
 				return err
 			}
@@ -236,10 +232,8 @@ func (p *Playback) Play(ctx context.Context, next format.Tick) error {
 // before it is passed where a keyframe restarts the game behind it.
 func (p *Playback) Step(ctx context.Context) (format.Tick, error) {
 	tick := p.next
-	for _, g := range p.file.Summary().Gaps {
-		if g.First <= tick && tick <= g.Last {
-			tick = g.Last + 1
-		}
+	if here := stretchAt(p.file.Summary(), tick); here.missing {
+		tick = here.behind
 	}
 	if tick >= p.file.Summary().NextTick {
 		return tick, io.EOF
@@ -258,10 +252,8 @@ func (p *Playback) Back(ctx context.Context) error {
 		return nil
 	}
 	to--
-	for _, g := range p.file.Summary().Gaps {
-		if g.First <= to && to <= g.Last {
-			to = g.First
-		}
+	if before := stretchAt(p.file.Summary(), to); before.missing {
+		to = before.first
 	}
 	return p.Seek(ctx, to)
 }

@@ -112,13 +112,6 @@ func (r *rebase) keyframe(k *format.Keyframe) ([]byte, error) {
 // starts reports whether a simulation begins, or begins anew, before tick.
 func (r *rebase) starts(tick format.Tick) bool {
 	s := r.file.Summary()
-	if tick == s.Meta.FirstTick {
-		return true
-	}
-	for _, g := range s.Gaps {
-		if tick == g.Last+1 {
-			return true
-		}
-	}
-	return false
+	here := stretchAt(s, tick)
+	return tick == s.Meta.FirstTick || !here.missing && tick == here.first
 }

@@ -62,6 +62,17 @@ func (r *Report) desyncedLike(d *DesyncError) bool {
 	})
 }
 
+// openGap gives the first gap that nothing was started behind, nil where there
+// is none.
+func (r *Report) openGap() *GapError {
+	for _, g := range r.Gaps {
+		if !g.Restarted {
+			return g
+		}
+	}
+	return nil
+}
+
 // Add adds another run of the same replay.
 func (r *Report) Add(o *Report) {
 	if o.TicksRun > 0 {

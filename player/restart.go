@@ -33,7 +33,7 @@ func (e *Engine) start(tick format.Tick) error {
 	if state == nil && tick > e.next {
 		e.noteGap(format.Gap{First: e.next, Last: tick - 1}, false)
 	}
-	gap := e.openGap()
+	gap := e.report.openGap()
 	if state == nil && gap != nil {
 		return gap
 	}
@@ -58,15 +58,6 @@ func (e *Engine) started(tick format.Tick, fromKeyframe bool) {
 	}
 	e.schedule.restart()
 	e.begun, e.ready, e.next = true, true, tick
-}
-
-// openGap gives the last gap where nothing was started behind it.
-func (e *Engine) openGap() *GapError {
-	n := len(e.report.Gaps)
-	if n == 0 || e.report.Gaps[n-1].Restarted {
-		return nil
-	}
-	return e.report.Gaps[n-1]
 }
 
 // gap stops the simulation before ticks that are missing. What it was given

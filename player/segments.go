@@ -2,6 +2,7 @@ package player
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,15 +108,18 @@ func segmentsOf(file *format.File) ([]segment, []*GapError) {
 	var gaps []*GapError
 	end := s.NextTick
 	for _, g := range s.Gaps {
-		gap := &GapError{Gap: g, Declared: true, Restarted: frameAt(frames, s, g.Last+1) >= 0 && g.Last+1 < s.NextTick}
+		missing := stretchAt(s, g.First)
+		if missing.first > end {
+			break
+		}
+		gap := &GapError{Gap: g, Declared: true, Restarted: frameAt(frames, s, missing.behind) >= 0 && missing.behind < s.NextTick}
 		gaps = append(gaps, gap)
 		if !gap.Restarted {
-			end = g.First
-			break
+			end = missing.first
 		}
 	}
 	for _, i := range frames {
-		if t := s.Keyframes[i].NextTick; t > s.Meta.FirstTick && t < end && !inGap(s, t) {
+		if t := s.Keyframes[i].NextTick; t > s.Meta.FirstTick && t < end {
 			starts = append(starts, segment{first: t, frame: i})
 		}
 	}
@@ -125,13 +129,11 @@ func segmentsOf(file *format.File) ([]segment, []*GapError) {
 		if i+1 < len(starts) {
 			seg.end, seg.next = starts[i+1].first, starts[i+1].frame
 		}
-		for _, g := range s.Gaps {
-			if seg.first <= g.First && g.First < seg.end {
-				seg.end, seg.next = g.First, -1
-				break
-			}
+		here := stretchAt(s, seg.first)
+		if here.behind < seg.end {
+			seg.end, seg.next = here.behind, -1
 		}
-		if seg.first < seg.end {
+		if !here.missing {
 			segments = append(segments, seg)
 		}
 	}
@@ -145,7 +147,7 @@ func framesByTick(s *format.Summary) []int {
 		frames = append(frames, i)
 	}
 	slices.SortStableFunc(frames, func(a, b int) int {
-		return int(min(1, max(-1, int64(s.Keyframes[a].NextTick)-int64(s.Keyframes[b].NextTick))))
+		return cmp.Compare(s.Keyframes[a].NextTick, s.Keyframes[b].NextTick)
 	})
 	return slices.CompactFunc(frames, func(a, b int) bool { return s.Keyframes[a].NextTick == s.Keyframes[b].NextTick })
 }
@@ -157,11 +159,6 @@ func frameAt(frames []int, s *format.Summary, t format.Tick) int {
 		}
 	}
 	return -1
-}
-
-// inGap reports whether the state before t is hidden by a gap.
-func inGap(s *format.Summary, t format.Tick) bool {
-	return slices.ContainsFunc(s.Gaps, func(g format.Gap) bool { return g.First < t && t <= g.Last })
 }
 
 type segmentResult struct {
@@ -321,7 +318,7 @@ func (w *segmentRun) report(gaps []*GapError) Report {
 		sum.Add(&r.report)
 	}
 	for _, g := range gaps {
-		if sum.TicksRun > 0 && g.Gap.First <= sum.LastTick+1 {
+		if sum.TicksRun > 0 && stretchAt(w.file.Summary(), g.Gap.First).first <= sum.LastTick+1 {
 			sum.Gaps = append(sum.Gaps, g)
 		}
 	}
@@ -342,7 +339,9 @@ func (w *segmentRun) verdict(gaps []*GapError) (Report, error) {
 	}
 	if err == nil && len(sum.Gaps) > 0 {
 		err = sum.Gaps[0]
-		sum.Complete = sum.Complete && sum.Gaps[len(sum.Gaps)-1].Restarted
+		if open := sum.openGap(); open != nil {
+			err, sum.Complete = open, false
+		}
 	}
 	if sum.HashesCompared == 0 && (err == nil || len(sum.Gaps) > 0) {
 		err = errors.Join(ErrNothingCompared, err)

@@ -40,6 +40,7 @@ func faulty(tick format.Tick) func() *mixer {
 func TestSegmentsFindWhatOneRunFinds(t *testing.T) {
 	frames := []format.Tick{100, 150, 200, 201, 260, 320, 380}
 	gapped := []format.Gap{{First: 230, Last: 259, Reason: "spool full"}}
+	touching := []format.Gap{{First: 230, Last: 239, Reason: "spool full"}, {First: 240, Last: 259, ByRecorder: true}}
 	for _, c := range []struct {
 		what      string
 		plan      matchPlan
@@ -51,6 +52,10 @@ func TestSegmentsFindWhatOneRunFinds(t *testing.T) {
 		{what: "no keyframe", plan: matchPlan{ticks: 300, hashEvery: 3}},
 		{what: "gap with a keyframe", plan: matchPlan{ticks: 300, hashEvery: 3, frames: frames, gaps: gapped}},
 		{what: "gap without a keyframe", plan: matchPlan{ticks: 300, hashEvery: 3, frames: frames[:4], gaps: gapped}},
+		{what: "touching gaps with a keyframe", plan: matchPlan{ticks: 300, hashEvery: 3, frames: frames, gaps: touching}},
+		{what: "touching gaps without a keyframe", plan: matchPlan{ticks: 300, hashEvery: 3, frames: frames[:4], gaps: touching}},
+		{what: "only the first gap with a keyframe", plan: matchPlan{ticks: 300, hashEvery: 3, frames: frames[:4],
+			gaps: append([]format.Gap{{First: 170, Last: 199}}, gapped...)}},
 		{what: "gap at the end", plan: matchPlan{ticks: 160, hashEvery: 3, frames: frames[:4], gaps: gapped}},
 		{what: "gap without hashes", plan: matchPlan{ticks: 300, frames: frames, gaps: gapped}},
 		{what: "desync", plan: matchPlan{ticks: 300, hashEvery: 7, frames: frames}, fault: 170},

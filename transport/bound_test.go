@@ -67,9 +67,7 @@ func TestSpoolBoundThenReconnect(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := boundWorld(t, dir)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		time.Sleep(time.Second)
 		w.kill()
@@ -96,9 +94,7 @@ func TestSpoolBoundThenRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boundWorld(t, dir)
 		w.kill()
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 200 {
 			e.play(t, r, 200)
 			time.Sleep(10 * time.Millisecond)
@@ -108,11 +104,7 @@ func TestSpoolBoundThenRestart(t *testing.T) {
 		}
 		w.abort(c)
 		w.startDaemon(Config{})
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		next := r.NextTick()
 		if next <= 10 || next >= e.next() {
 			t.Fatalf("resumed at tick %d, played up to %d", next, e.next())
@@ -137,9 +129,7 @@ func TestMissedTicksOutliveTheClient(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 10)
 		r.mu.Lock()
 		r.beginGap()
@@ -155,11 +145,7 @@ func TestMissedTicksOutliveTheClient(t *testing.T) {
 		}
 		e.ticks = append(e.ticks, slices.Repeat([]expectedTick{{missing: true}}, 2)...)
 		w.abort(c)
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		if s := r.Stats(); s.MissedTicks != 5 || s.Gaps != 2 {
 			t.Errorf("%d missed ticks, %d gaps", s.MissedTicks, s.Gaps)
 		}
@@ -177,8 +163,7 @@ func TestSpoolBoundWithDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boundWorld(t, dir)
 		c := w.connect()
-		s := spec("match-1")
-		s.Key[0], s.Meta.StartedAt = 7, 1
+		s := keyed("match-1")
 		r, _ := c.Open(s)
 		e := expected{first: 10}
 		for range 100 {
@@ -189,11 +174,7 @@ func TestSpoolBoundWithDaemon(t *testing.T) {
 			t.Fatalf("%+v; reported %v", r.Stats(), w.reported())
 		}
 		w.abort(c)
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		end := r.NextTick()
 		if end >= e.next() {
 			t.Fatalf("the spool goes up to tick %d of %d: the test proves nothing", end, e.next())
@@ -203,7 +184,8 @@ func TestSpoolBoundWithDaemon(t *testing.T) {
 
 		w.cfg.Spool = fresh
 		c = w.connect()
-		if r, err = c.Continue(within(t, time.Minute), s, e.next()+50); err != nil {
+		r, err := c.Continue(within(t, time.Minute), s, e.next()+50)
+		if err != nil {
 			t.Fatal(err)
 		}
 		e.ticks = append(e.ticks, slices.Repeat([]expectedTick{{missing: true}}, 50)...)
@@ -227,9 +209,7 @@ func TestSpoolDiskFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
 		w.kill()
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		time.Sleep(200 * time.Millisecond)
 		synctest.Wait()
@@ -270,9 +250,7 @@ func TestKeyframeWithoutFile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 5)
 		if err := os.Mkdir(r.spool.keyframePath(1), 0o700); err != nil {
 			t.Fatal(err)

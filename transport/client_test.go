@@ -49,8 +49,7 @@ func TestRecordAndSeal(t *testing.T) {
 func TestLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
+		c, r, _ := w.record()
 		synctest.Wait()
 		time.Sleep(time.Second)
 		start := time.Now()
@@ -71,9 +70,7 @@ func TestLinger(t *testing.T) {
 func TestDeadDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		time.Sleep(time.Second)
 		w.newest().freeze()
@@ -97,8 +94,7 @@ func TestDeadDaemon(t *testing.T) {
 func TestQuietConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
+		c, r, _ := w.record()
 		time.Sleep(time.Hour)
 		if n := c.Stats().Connects; n != 1 || c.Err() != nil {
 			t.Errorf("%d connections, error %v", n, c.Err())
@@ -115,9 +111,7 @@ func TestDaemonRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.rec.delay = 500 * time.Millisecond
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 10 {
 			e.play(t, r, 30)
 			time.Sleep(time.Second / 3)
@@ -313,9 +307,7 @@ func TestMemoryBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.cfg.SessionMemory = 64 << 10
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		r.Wait(within(t, time.Minute), e.next()-1)
 		w.kill()
@@ -361,9 +353,7 @@ func TestRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.cfg.SessionMemory = 64 << 10
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 2000 {
 			if err := r.Room(within(t, time.Minute)); err != nil {
 				t.Fatal(err)
@@ -382,9 +372,7 @@ func TestRoom(t *testing.T) {
 func TestClientClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 3000)
 		w.close(c)
 		synctest.Wait()
@@ -409,8 +397,7 @@ func TestClientClose(t *testing.T) {
 func TestClientCloseUndelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
+		c, r, _ := w.record()
 		w.kill()
 		r.Step(1)
 		r.EndTick()
@@ -426,9 +413,7 @@ func TestClientCloseUndelivered(t *testing.T) {
 func TestRecordingClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 50)
 		if err := r.Close(within(t, time.Minute)); err != nil {
 			t.Fatal(err)
@@ -450,9 +435,7 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.rec.delay = 5 * time.Second // longer than the client's patience with silence
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 1000)
 		time.Sleep(110 * time.Millisecond)
 		old := w.server
@@ -483,8 +466,7 @@ func TestDrain(t *testing.T) {
 func TestShutdownLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
+		c, r, _ := w.record()
 		r.Step(1)
 		r.EndTick()
 		time.Sleep(time.Second)
@@ -554,9 +536,7 @@ func TestContinue(t *testing.T) {
 func testContinue(t *testing.T, at format.Tick, gaps int, code Code) {
 	w := newWorld(t)
 	c := w.connect()
-	s := spec("match-1")
-	s.Meta.StartedAt = 1
-	s.Key[0] = 7
+	s := keyed("match-1")
 	r, _ := c.Open(s)
 	e := expected{first: 10}
 	e.play(t, r, 260)
@@ -607,9 +587,7 @@ func TestSealAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.rec.delay = time.Second
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		time.AfterFunc(500*time.Millisecond, func() {
 			w.mu.Lock()
@@ -630,9 +608,7 @@ func TestSealAcrossRestart(t *testing.T) {
 func TestSealWithWrongTotals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 20)
 		r.mu.Lock()
 		r.counted.Steps++

@@ -13,8 +13,7 @@ import (
 func TestContinueOutlivesADaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		s := spec("match-1")
-		s.Key[0], s.Meta.StartedAt = 7, 1
+		s := keyed("match-1")
 		c := w.connect()
 		r, err := c.Open(s)
 		if err != nil {
@@ -57,8 +56,7 @@ func TestResumeContinuedWithoutTicks(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		s := spec("match-1")
-		s.Key[0], s.Meta.StartedAt = 7, 1
+		s := keyed("match-1")
 		c := w.connect()
 		r, err := c.Open(s)
 		if err != nil {

@@ -214,18 +214,9 @@ func (l *link) receive() error {
 }
 
 func (l *link) closed(body []byte) error {
-	if err := parseEmpty(typeClosed, body); err != nil {
-		return err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.leaving {
-		return &FrameError{Frame: frameName(typeClosed), What: "it answers no close"}
-	}
-	if l.drained {
-		return refuse(CodeDraining, "the daemon is shutting down")
-	}
-	return nil
+	return checkClosed(body, l.leaving, l.drained)
 }
 
 func (l *link) acked(acks []ack) error {

@@ -88,6 +88,21 @@ func (p *peer) readError(err error) error {
 	return err
 }
 
+// checkClosed judges the daemon's last frame: nil where it answers this side's
+// own wish to leave.
+func checkClosed(body []byte, leaving, draining bool) error {
+	if err := parseEmpty(typeClosed, body); err != nil {
+		return err
+	}
+	switch {
+	case !leaving:
+		return &FrameError{Frame: frameName(typeClosed), What: "it answers no close"}
+	case draining:
+		return refuse(CodeDraining, "the daemon is shutting down")
+	}
+	return nil
+}
+
 // endCode is the code to end a connection with after an error of the peer.
 func endCode(err error) Code {
 	var r *Refusal

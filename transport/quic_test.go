@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+
+	"reprise/transport/roughnet"
 )
 
 func TestMain(m *testing.M) {
@@ -87,7 +89,7 @@ type rig struct {
 	rec *fakeRecorder
 	k   *Keypair
 	s   *Server
-	p   *proxy
+	p   *roughnet.Proxy
 	c   *Client
 	r   *Recording
 	e   expected
@@ -96,9 +98,9 @@ type rig struct {
 func newRig(t *testing.T, cfg ClientConfig) *rig {
 	x := &rig{t: t, rec: newFakeRecorder(), k: keypair(t), e: expected{first: 10}}
 	x.s = listen(t, x.k, "127.0.0.1:0", Config{Recorder: x.rec, Silence: 2 * time.Second})
-	x.p = newProxy(t, x.s.Addr())
+	x.p = roughnet.NewProxy(t, x.s.Addr().String(), 1, roughnet.Weather{})
 	cfg.TLS = trust(t, x.k)
-	x.c = dialServer(t, x.p.addr(), cfg)
+	x.c = dialServer(t, x.p.Addr().String(), cfg)
 	r, err := x.c.Open(spec("match-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -161,9 +163,9 @@ func TestQUIC(t *testing.T) {
 func TestBadNetwork(t *testing.T) {
 	t.Parallel()
 	x := newRig(t, ClientConfig{})
-	x.p.set(func(p *proxy) { p.drop, p.twice, p.delay = 0.05, 0.05, 20*time.Millisecond })
+	x.p.Set(func(w *roughnet.Weather) { w.Lost, w.Twice, w.Jitter = 0.05, 0.05, 20*time.Millisecond })
 	x.play(time.Second)
-	x.p.set(func(p *proxy) { p.drop = 0.02 })
+	x.p.Set(func(w *roughnet.Weather) { w.Lost = 0.02 })
 	x.finish()
 	if n := x.c.Stats().Connects; n != 1 {
 		t.Errorf("%d connections: QUIC should have got over it", n)
@@ -176,7 +178,7 @@ func TestPortChange(t *testing.T) {
 	x := newRig(t, ClientConfig{})
 	x.play(200 * time.Millisecond)
 	for range 3 {
-		x.p.rebind(t)
+		x.p.Move(t)
 		x.play(200 * time.Millisecond)
 		x.durable()
 	}
@@ -192,7 +194,7 @@ func TestPortChangeWhileQuiet(t *testing.T) {
 	x := newRig(t, ClientConfig{DeadAfter: time.Second})
 	x.play(100 * time.Millisecond)
 	x.durable()
-	x.p.rebind(t)
+	x.p.Move(t)
 	time.Sleep(1500 * time.Millisecond)
 	if st := x.c.Stats(); st.Connects != 1 || !st.Connected {
 		t.Errorf("%+v", st)
@@ -205,9 +207,9 @@ func TestBlackout(t *testing.T) {
 	x := newRig(t, ClientConfig{DeadAfter: 500 * time.Millisecond, DialTimeout: 500 * time.Millisecond, Background: true})
 	eventually(t, "connected", func() bool { return x.c.Stats().Connected })
 	x.play(200 * time.Millisecond)
-	x.p.set(func(p *proxy) { p.dark = true })
+	x.p.Set(func(w *roughnet.Weather) { w.Dark = true })
 	x.play(time.Second)
-	x.p.set(func(p *proxy) { p.dark = false })
+	x.p.Set(func(w *roughnet.Weather) { w.Dark = false })
 	x.play(200 * time.Millisecond)
 	x.durable()
 	if n := x.c.Stats().Connects; n < 2 {
@@ -327,8 +329,7 @@ func TestHandshakeFlood(t *testing.T) {
 	}
 	x := &rig{t: t, rec: rec, s: s, c: c, r: r, e: expected{first: 10}}
 
-	mute := newProxy(t, s.Addr())
-	mute.set(func(p *proxy) { p.darkBack = true })
+	mute := roughnet.NewProxy(t, s.Addr().String(), 1, roughnet.Weather{DarkBack: true})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	udp, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -341,7 +342,7 @@ func TestHandshakeFlood(t *testing.T) {
 	var dials sync.WaitGroup
 	for range 200 {
 		dials.Go(func() {
-			if conn, err := transport.Dial(ctx, mute.front.LocalAddr(), trust(t, k), clientQUIC(time.Second, time.Second)); err == nil {
+			if conn, err := transport.Dial(ctx, mute.Addr(), trust(t, k), clientQUIC(time.Second, time.Second)); err == nil {
 				conn.CloseWithError(0, "")
 				t.Error("a handshake succeeded though nothing comes back")
 			}

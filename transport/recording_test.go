@@ -138,9 +138,7 @@ func TestKeyframeWhileBusy(t *testing.T) {
 		w := newWorld(t)
 		w.rec.window = 4 << 10
 		w.cfg.ChunkBytes = 1 << 10
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 1000)
 		time.Sleep(time.Second)
 		e.play(t, r, 1000)
@@ -436,9 +434,7 @@ func TestWindowChanges(t *testing.T) {
 		w := newWorld(t)
 		w.rec.window = 1
 		w.rec.delay = time.Second
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 20 {
 			e.play(t, r, 10)
 			time.Sleep(150 * time.Millisecond)

@@ -165,16 +165,10 @@ func (l *relayLink) read() error {
 
 // closed is the end of a link that the relay has left.
 func (l *relayLink) closed(body []byte) error {
-	if err := parseEmpty(typeClosed, body); err != nil {
-		return err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case !l.leaving:
-		return &FrameError{Frame: frameName(typeClosed), What: "it answers no close"}
-	case l.draining:
-		return refuse(CodeDraining, "the daemon is shutting down")
+	if err := checkClosed(body, l.leaving, l.draining); err != nil {
+		return err
 	}
 	return errLeft
 }

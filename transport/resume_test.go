@@ -21,8 +21,7 @@ func TestCloseBeforeTheFirstTick(t *testing.T) {
 			w := newWorld(t)
 			w.rec.delay = 500 * time.Millisecond
 			c := w.connect()
-			s := spec("match-1")
-			s.Key[0], s.Meta.StartedAt = 7, 1
+			s := keyed("match-1")
 			r, err := c.Open(s)
 			if err != nil {
 				t.Fatal(err)
@@ -58,8 +57,7 @@ func TestCloseWithoutDaemon(t *testing.T) {
 		w := newWorld(t)
 		w.cfg.Background = true
 		w.kill()
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
+		c, r, _ := w.record()
 		begun := time.Now()
 		if err := r.Close(within(t, 5*time.Second)); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 5*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
@@ -105,8 +103,7 @@ func TestOlderCopyOfSpool(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := spoolWorld(t, dir)
 			c := w.connect()
-			s := spec("match-1")
-			s.Key[0], s.Meta.StartedAt = 7, 1
+			s := keyed("match-1")
 			r, _ := c.Open(s)
 			e := expected{first: 10}
 			e.play(t, r, 100)
@@ -172,9 +169,7 @@ func TestOtherLastChunk(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 3 {
 			e.play(t, r, 5)
 			time.Sleep(200 * time.Millisecond)
@@ -198,10 +193,7 @@ func TestOtherLastChunk(t *testing.T) {
 		if err := os.WriteFile(path, format.AppendChunk(b[:last], chunk.Type, chunk.Seq, other.AppendBody(nil)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c = w.connect()
-		if r, err = c.Resume("match-1"); err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		r.EndTick()
 		r.Flush()
 		conflictAt(t, r, e.next())
@@ -219,8 +211,7 @@ func TestOtherLastChunk(t *testing.T) {
 func TestOpenInsteadOfContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		s := spec("match-1")
-		s.Key[0], s.Meta.StartedAt = 7, 1
+		s := keyed("match-1")
 		c := w.connect()
 		r, _ := c.Open(s)
 		e := expected{first: 10}
@@ -249,9 +240,7 @@ func TestEndingAcrossConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.rec.delay = 3 * time.Second
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 50)
 		if err := r.Seal(within(t, 2*time.Second)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("Seal gives %v", err)
@@ -273,19 +262,13 @@ func TestResumeEnding(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := spoolWorld(t, dir)
 			w.rec.delay = 10 * time.Second
-			c := w.connect()
-			r, _ := c.Open(spec("match-1"))
-			e := expected{first: 10}
+			c, r, e := w.record()
 			e.play(t, r, 50)
 			if err := r.Seal(within(t, 2*time.Second)); !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("Seal gives %v", err)
 			}
 			w.abort(c)
-			c = w.connect()
-			r, err := c.Resume("match-1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			c, r = w.resume()
 			if plays {
 				r.Step(1)
 			}
@@ -400,11 +383,7 @@ func TestAckBehindOpened(t *testing.T) {
 		w.rec.delay = time.Microsecond // so that both are in one write
 		w.rec.mu.Unlock()
 		w.startDaemon(Config{})
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r := w.resume()
 		if err := r.Close(within(t, time.Minute)); err != nil {
 			t.Errorf("a session whose opening is on disk cannot be closed: %v", err)
 		}

@@ -61,6 +61,23 @@ func (x *raw) next() (byte, []byte) {
 	}
 }
 
+// lastAck takes the acks in front of a frame, and gives the last of them.
+func (x *raw) lastAck(before byte) ack {
+	x.t.Helper()
+	var last ack
+	for {
+		typ, body := x.next()
+		if typ == before {
+			return last
+		}
+		acks, err := parseAcks(nil, body)
+		if typ != typeAck || err != nil {
+			x.t.Fatalf("%s, %v", frameName(typ), err)
+		}
+		last = acks[0]
+	}
+}
+
 // ended reads to the end and gives its code.
 func (x *raw) ended() Code {
 	x.t.Helper()
@@ -332,9 +349,7 @@ func TestBlockedAppend(t *testing.T) {
 		w.mu.Lock()
 		w.server = newServer(Config{Recorder: blocked})
 		w.mu.Unlock()
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 10)
 		time.Sleep(time.Second)
 		gate.Lock()
@@ -410,8 +425,7 @@ func TestSessionLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.startDaemon(Config{MaxSessions: 1})
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
+		c, r, _ := w.record()
 		time.Sleep(time.Second)
 		r2, _ := c.Open(spec("match-2"))
 		e, e2 := expected{first: 10}, expected{first: 10}
@@ -439,18 +453,7 @@ func TestCloseWaitsForDurable(t *testing.T) {
 			x.next()
 			begun := time.Now()
 			x.send(rawTicks(1, 1, 0, nil), appendFrame(nil, typeClose))
-			var last ack
-			for {
-				typ, body := x.next()
-				if typ == typeClosed {
-					break
-				}
-				acks, err := parseAcks(nil, body)
-				if typ != typeAck || err != nil {
-					t.Fatalf("%s %v", frameName(typ), err)
-				}
-				last = acks[0]
-			}
+			last := x.lastAck(typeClosed)
 			if d := time.Since(begun); d < c.took || d > c.took+50*time.Millisecond {
 				t.Errorf("closed after %v", d)
 			}
@@ -558,18 +561,7 @@ func TestAckBeforeSealed(t *testing.T) {
 		x.send(rawOpen(1, "raw"))
 		x.next()
 		x.send(rawTicks(1, 1, 0, nil), (&seal{alias: 1, totals: format.Totals{NextTick: 1, Ticks: 1}}).append(nil))
-		var last ack
-		for {
-			typ, body := x.next()
-			if typ == typeSealed {
-				break
-			}
-			acks, err := parseAcks(nil, body)
-			if typ != typeAck || err != nil {
-				t.Fatalf("%s, %v", frameName(typ), err)
-			}
-			last = acks[0]
-		}
+		last := x.lastAck(typeSealed)
 		if last.durable != 1 || last.durableTick != 1 {
 			t.Errorf("the last ack is %+v", last)
 		}

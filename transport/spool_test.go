@@ -72,9 +72,7 @@ func TestSpoolBoundsMemory(t *testing.T) {
 		w := spoolWorld(t, dir)
 		w.cfg.SessionMemory = 1 << 20
 		w.kill()
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 40 {
 			e.play(t, r, 3000)
 			synctest.Wait()
@@ -105,9 +103,7 @@ func TestResumeFromCutSpool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
 		w.kill()
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 5 {
 			e.play(t, r, 4)
 			e.hash(t, r, e.next()-3)
@@ -231,9 +227,7 @@ func TestResumeSealed(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		if err := r.Wait(within(t, time.Minute), e.next()-1); err != nil {
 			t.Fatal(err)
@@ -241,11 +235,7 @@ func TestResumeSealed(t *testing.T) {
 		w.abort(c)
 		w.rec.sessions["match-1"].finish()
 
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		time.Sleep(time.Second)
 		w.sealAndCompare(r, &e)
 		w.close(c)
@@ -268,9 +258,7 @@ func TestRefusedIntoSpool(t *testing.T) {
 			}
 			return nil
 		}
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 20 {
 			e.play(t, r, 20)
 			time.Sleep(50 * time.Millisecond)
@@ -289,11 +277,7 @@ func TestRefusedIntoSpool(t *testing.T) {
 			t.Errorf("Close gives %v", err)
 		}
 		allowed = true
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		w.sealAndCompare(r, &e)
 		w.close(c)
 	})
@@ -305,9 +289,7 @@ func TestBrokenSpool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
 		w.cfg.SpoolLimit = 20 << 10
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		for range 30 {
 			e.play(t, r, 100)
 			time.Sleep(50 * time.Millisecond)
@@ -333,9 +315,7 @@ func TestDaemonLosesData(t *testing.T) {
 			if !spooling {
 				w.cfg.Spool = ""
 			}
-			c := w.connect()
-			r, _ := c.Open(spec("match-1"))
-			e := expected{first: 10}
+			c, r, e := w.record()
 			e.play(t, r, 1000)
 			if err := r.Wait(within(t, time.Minute), e.next()-1); err != nil {
 				t.Fatal(err)
@@ -400,11 +380,7 @@ func testContinueWithSpool(t *testing.T, dir, dir2 string, ahead, starts int) {
 			e.ticks = e.ticks[:len(e.ticks)+ahead]
 		}
 		w.abort(c) // before anything was recorded
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		if r.NextTick() != e.next() {
 			t.Errorf("resumed at tick %d, expected %d", r.NextTick(), e.next())
 		}
@@ -414,10 +390,7 @@ func testContinueWithSpool(t *testing.T, dir, dir2 string, ahead, starts int) {
 				e.hash(t, r, e.next()-1)
 			}
 			w.abort(c)
-			c = w.connect()
-			if r, err = c.Resume("match-1"); err != nil {
-				t.Fatal(err)
-			}
+			c, r = w.resume()
 		}
 		e.play(t, r, 100)
 		f := w.sealAndCompare(r, &e)
@@ -456,17 +429,11 @@ func TestCloseKeepsSpool(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
-		c := w.connect()
-		r, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
+		c, r, e := w.record()
 		e.play(t, r, 100)
 		w.close(c)
 		w.kill()
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		e.play(t, r, 100)
 		r.Keyframe(e.next(), make([]byte, 100_000))
 		var undelivered *UndeliveredError
@@ -474,10 +441,7 @@ func TestCloseKeepsSpool(t *testing.T) {
 			t.Errorf("Close gives %v", err)
 		}
 		w.startDaemon(Config{})
-		c = w.connect()
-		if r, err = c.Resume("match-1"); err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		if r.keys.half != 0 {
 			t.Errorf("%d keyframes pass for half ones", r.keys.half)
 		}
@@ -494,21 +458,15 @@ func TestHastyClose(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := spoolWorld(t, dir)
-		c := w.connect()
-		first, _ := c.Open(spec("match-1"))
-		e := expected{first: 10}
-		e.play(t, first, 100)
+		c, r, e := w.record()
+		e.play(t, r, 100)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var undelivered *UndeliveredError
 		if err := c.Close(ctx); !errors.As(err, &undelivered) {
 			t.Errorf("Close gives %v", err)
 		}
-		c = w.connect()
-		r, err := c.Resume("match-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, r = w.resume()
 		if r.NextTick() != e.next() {
 			t.Errorf("resumed at tick %d, expected %d", r.NextTick(), e.next())
 		}
@@ -527,9 +485,7 @@ func TestRecordingCloseSpool(t *testing.T) {
 			if down {
 				w.kill()
 			}
-			c := w.connect()
-			r, _ := c.Open(spec("match-1"))
-			e := expected{first: 10}
+			c, r, e := w.record()
 			e.play(t, r, 100)
 			err := r.Close(within(t, time.Second))
 			if down != errors.Is(err, context.DeadlineExceeded) {

@@ -79,6 +79,28 @@ func (w *world) connect() *Client {
 	return c
 }
 
+// record starts a client that records match-1, and begins its oracle.
+func (w *world) record() (*Client, *Recording, expected) {
+	w.t.Helper()
+	c := w.connect()
+	r, err := c.Open(spec("match-1"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c, r, expected{first: 10}
+}
+
+// resume starts a client that goes on with match-1 from its spool.
+func (w *world) resume() (*Client, *Recording) {
+	w.t.Helper()
+	c := w.connect()
+	r, err := c.Resume("match-1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c, r
+}
+
 // newest is the latest connection; nil before the first.
 func (w *world) newest() *pipe {
 	w.mu.Lock()
@@ -132,6 +154,14 @@ func within(t *testing.T, d time.Duration) context.Context {
 // spec describes a session for tests.
 func spec(id string) Spec {
 	return Spec{Meta: format.Metadata{Session: id, Game: "test", HashBytes: 4, TickRate: format.Rate{Num: 60, Den: 1}, FirstTick: 10}}
+}
+
+// keyed describes a session that can be continued without its spool: with a
+// key and a start that the game knows.
+func keyed(id string) Spec {
+	s := spec(id)
+	s.Key[0], s.Meta.StartedAt = 7, 1
+	return s
 }
 
 // expected is the oracle: what was recorded, kept apart from the client.

@@ -8,6 +8,7 @@ import (
 	"reprise/format"
 	"reprise/player"
 	"reprise/player/games/skirmish"
+	"reprise/player/internal/playtest"
 )
 
 // burner is a game whose ticks take a given time.
@@ -65,11 +66,11 @@ func benchmarkChild(b *testing.B, work time.Duration, steps int) {
 	}
 	defer func() { _ = child.Close() }()
 	local := player.NewLocal(new(burner))
-	s := newScript(b)
+	s := playtest.NewScript(b)
 	n := format.Int(rounds(work))
-	s.one(1, n)
+	s.One(1, n)
 	for range 2000 {
-		s.tick(func(add func(uint16, ...format.Value)) {
+		s.Tick(func(add func(uint16, ...format.Value)) {
 			for range steps {
 				add(2, n, format.Int(1234), format.Int(5))
 			}
@@ -80,10 +81,10 @@ func benchmarkChild(b *testing.B, work time.Duration, steps int) {
 	start := player.Start{Meta: meta}
 	var here, there time.Duration
 	for b.Loop() {
-		here += timed(b, local, start, s.ticks)
-		there += timed(b, child, start, s.ticks)
+		here += timed(b, local, start, s.Ticks)
+		there += timed(b, child, start, s.Ticks)
 	}
-	report(b, here, there, len(s.ticks))
+	report(b, here, there, len(s.Ticks))
 }
 
 func timed(b *testing.B, sim player.Simulation, start player.Start, ticks []format.TickRecord) time.Duration {
@@ -111,7 +112,7 @@ func BenchmarkSkirmish(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = child.Close() }()
-	start, ticks := skirmishMatch(b, 5000)
+	start, ticks := playtest.Skirmish(b, 5000)
 	local := player.NewLocal(new(skirmish.Game))
 	var here, there time.Duration
 	for b.Loop() {

@@ -17,6 +17,7 @@ import (
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/player/internal/playtest"
 )
 
 // forever is longer than any test.
@@ -267,7 +268,7 @@ func TestChildGoesWrong(t *testing.T) {
 			}
 			s, err := New(context.Background(), command(), o)
 			if err == nil {
-				_, err = run(s, player.Start{Meta: counterMeta()}, newScript(t).empty(2).ticks, nil)
+				_, err = run(s, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(2).Ticks, nil)
 			}
 			if !is[*player.SimulationError](err) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v\nwant %s", err, want)
@@ -302,7 +303,7 @@ func TestCommandCannotBeStarted(t *testing.T) {
 
 func TestAnswersBeforeTheCrashCount(t *testing.T) {
 	s := open(t, quick("counter"))
-	ticks := newScript(t).empty(400).one(codeExit, format.Int(6)).empty(300).ticks
+	ticks := playtest.NewScript(t).Empty(400).One(codeExit, format.Int(6)).Empty(300).Ticks
 	results, err := run(s, player.Start{Meta: counterMeta()}, ticks, nil)
 	var fault *player.SimulationError
 	var child *ChildError
@@ -325,25 +326,25 @@ func TestSlowTicksAreNotHung(t *testing.T) {
 	o := quick("counter")
 	o.TickTimeout = 400 * time.Millisecond
 	s := open(t, o)
-	script := newScript(t).empty(2000) // large batches by then
+	script := playtest.NewScript(t).Empty(2000) // large batches by then
 	for range 12 {
-		script.one(codeSleep, format.Int(60))
+		script.One(codeSleep, format.Int(60))
 	}
-	if _, err := run(s, player.Start{Meta: counterMeta()}, script.ticks, nil); err != nil {
+	if _, err := run(s, player.Start{Meta: counterMeta()}, script.Ticks, nil); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestHugeStateTakesNoMemory(t *testing.T) {
 	s := open(t, hasty("huge state"))
-	if _, err := run(s, player.Start{Meta: counterMeta()}, newScript(t).empty(1).ticks, nil); err == nil {
+	if _, err := run(s, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(1).Ticks, nil); err == nil {
 		t.Fatal("a final flush without an answer")
 	}
 	s = open(t, hasty("huge state"))
 	if err := s.Reset(player.Start{Meta: counterMeta()}); err != nil {
 		t.Fatal(err)
 	}
-	tick := newScript(t).empty(1).ticks[0]
+	tick := playtest.NewScript(t).Empty(1).Ticks[0]
 	emit := func(player.Outcome) error { return nil }
 	if err := s.Advance(&tick, true, emit); err != nil {
 		t.Fatal(err)
@@ -368,11 +369,11 @@ func TestHugeStateTakesNoMemory(t *testing.T) {
 
 func TestChildThatReadsNothing(t *testing.T) {
 	s := open(t, hasty("reads nothing"))
-	script := newScript(t)
+	script := playtest.NewScript(t)
 	for range 20 {
-		script.one(codeMix, format.Bytes(make([]byte, 900_000)))
+		script.One(codeMix, format.Bytes(make([]byte, 900_000)))
 	}
-	_, err := run(s, player.Start{Meta: counterMeta()}, script.ticks, nil)
+	_, err := run(s, player.Start{Meta: counterMeta()}, script.Ticks, nil)
 	if !is[*player.SimulationError](err) || !strings.Contains(err.Error(), "tick 0: simulation did not answer within 200ms") {
 		t.Errorf("got %v", err)
 	}
@@ -383,7 +384,7 @@ func TestFloodIsPassedOn(t *testing.T) {
 	var output counting
 	o.Output = &output
 	s := open(t, o)
-	if _, err := run(s, player.Start{Meta: counterMeta()}, newScript(t).empty(3000).ticks, nil); err != nil {
+	if _, err := run(s, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(3000).Ticks, nil); err != nil {
 		t.Error(err)
 	}
 	kept := s.link.child.tail
@@ -423,7 +424,7 @@ func TestGrandchildrenAreKilled(t *testing.T) {
 		t.Skip("a child is ended alone here")
 	}
 	s := open(t, quick("parent"))
-	_, err := run(s, player.Start{Meta: counterMeta()}, newScript(t).empty(1).ticks, nil)
+	_, err := run(s, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(1).Ticks, nil)
 	var child *ChildError
 	if !errors.As(err, &child) || child.Status != "exit status 9" || len(child.Output) != 1 {
 		t.Fatalf("got %v", err)

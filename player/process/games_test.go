@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"testing"
 
@@ -12,52 +11,13 @@ import (
 	"reprise/player"
 	"reprise/player/games/skirmish"
 	"reprise/player/games/tower"
+	"reprise/player/internal/playtest"
 )
-
-// skirmishMatch plays the first ticks of a match among bots.
-func skirmishMatch(t testing.TB, ticks int) (player.Start, []format.TickRecord) {
-	t.Helper()
-	m, err := skirmish.NewMatch(3, 4, "plains-100")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newScript(t)
-	for range ticks {
-		_, commands, done := m.Next()
-		if done {
-			break
-		}
-		s.tick(func(add func(uint16, ...format.Value)) {
-			for _, c := range commands {
-				add(c.Op, c.AppendParams(nil)...)
-			}
-		})
-		if err := m.Simulate(); err != nil {
-			t.Fatal(err)
-		}
-		s.ticks[len(s.ticks)-1].Hash = m.Game().Hash(nil)
-	}
-	return player.Start{Meta: m.Metadata(), Book: skirmish.CodeBook(), Players: m.Players()}, s.ticks
-}
-
-// records is a source of ticks.
-type records struct {
-	ticks []format.TickRecord
-}
-
-func (r *records) Next() (player.Item, error) {
-	if len(r.ticks) == 0 {
-		return player.Item{}, io.EOF
-	}
-	tick := &r.ticks[0]
-	r.ticks = r.ticks[1:]
-	return player.Item{Tick: tick}, nil
-}
 
 func TestSkirmish(t *testing.T) {
 	child := open(t, quick("skirmish"))
-	start, ticks := skirmishMatch(t, 1500)
-	report, err := player.Run(context.Background(), child, &records{ticks}, player.EngineOptions{Start: start})
+	start, ticks := playtest.Skirmish(t, 1500)
+	report, err := player.Run(context.Background(), child, playtest.Source(ticks), player.EngineOptions{Start: start})
 	if err != nil || report.TicksRun != 1500 || report.HashesCompared != 1500 || report.StepsRun == 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -83,10 +43,10 @@ func TestSkirmish(t *testing.T) {
 
 func TestSkirmishDesync(t *testing.T) {
 	child := open(t, quick("skirmish"))
-	start, ticks := skirmishMatch(t, 400)
+	start, ticks := playtest.Skirmish(t, 400)
 	ticks[250].Hash = bytes.Clone(ticks[250].Hash)
 	ticks[250].Hash[5] ^= 1
-	_, err := player.Run(context.Background(), child, &records{ticks}, player.EngineOptions{Start: start})
+	_, err := player.Run(context.Background(), child, playtest.Source(ticks), player.EngineOptions{Start: start})
 	var desync *player.DesyncError
 	if !errors.As(err, &desync) || desync.Tick != 250 || desync.LastGood != 249 || desync.Part != "units" {
 		t.Errorf("got %v", err)
@@ -99,34 +59,34 @@ func TestTower(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newScript(t)
+	s := playtest.NewScript(t)
 	for more := true; more; {
 		var turn tower.Turn
 		var settled []tower.Settled
 		if turn, settled, more = run.Next(); more {
-			s.tick(func(add func(uint16, ...format.Value)) { turn.Steps(add) })
+			s.Tick(func(add func(uint16, ...format.Value)) { turn.Steps(add) })
 		}
 		for _, h := range settled {
-			s.ticks[h.Tick].Hash = h.Hash
+			s.Ticks[h.Tick].Hash = h.Hash
 		}
 	}
 	start := player.Start{Meta: tower.Metadata("tower-1", 5, "tower-4"), Book: tower.CodeBook()}
-	report, err := player.Run(context.Background(), child, &records{s.ticks}, player.EngineOptions{Start: start})
-	if err != nil || report.TicksRun != len(s.ticks) || report.HashesCompared < 10 {
+	report, err := player.Run(context.Background(), child, playtest.Source(s.Ticks), player.EngineOptions{Start: start})
+	if err != nil || report.TicksRun != len(s.Ticks) || report.HashesCompared < 10 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	sameRun(t, child, player.NewTurns(tower.New()), start, s.ticks, nil)
+	sameRun(t, child, player.NewTurns(tower.New()), start, s.Ticks, nil)
 }
 
 // TestLastStopsTheChildThere: the child is in the state after the last tick
 // that was asked for, not behind what it was sent ahead.
 func TestLastStopsTheChildThere(t *testing.T) {
 	child := open(t, quick("skirmish"))
-	start, ticks := skirmishMatch(t, 400)
+	start, ticks := playtest.Skirmish(t, 400)
 	local := player.NewLocal(new(skirmish.Game))
 	for _, last := range []format.Tick{0, 1, 137, 399} {
 		for _, sim := range []player.Simulation{child, local} {
-			report, err := player.Run(context.Background(), sim, &records{ticks}, player.EngineOptions{Start: start, Last: &last})
+			report, err := player.Run(context.Background(), sim, playtest.Source(ticks), player.EngineOptions{Start: start, Last: &last})
 			if err != nil || report.LastTick != last || !report.Complete {
 				t.Fatalf("up to %d: %+v, %v", last, report, err)
 			}
@@ -141,7 +101,7 @@ func TestLastStopsTheChildThere(t *testing.T) {
 // TestTraceWithoutHashes: a replay that declares no hashes can be traced, with
 // a game that makes none then.
 func TestTraceWithoutHashes(t *testing.T) {
-	start, ticks := skirmishMatch(t, 50)
+	start, ticks := playtest.Skirmish(t, 50)
 	start.Meta.HashBytes, start.Meta.HashParts = 0, nil
 	for i := range ticks {
 		ticks[i].Hash = nil
@@ -155,7 +115,7 @@ func TestTraceWithoutHashes(t *testing.T) {
 			traced++
 			return nil
 		}
-		_, err := player.Run(context.Background(), sim, &records{ticks}, player.EngineOptions{Start: start, Trace: trace})
+		_, err := player.Run(context.Background(), sim, playtest.Source(ticks), player.EngineOptions{Start: start, Trace: trace})
 		if !errors.Is(err, player.ErrNothingCompared) || traced != 50 {
 			t.Errorf("%s: %d ticks traced, %v", name, traced, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"reprise/format"
 	"reprise/player"
 	"reprise/player/games/skirmish"
+	"reprise/player/internal/playtest"
 )
 
 func init() {
@@ -47,7 +48,7 @@ func TestDataOfTheChild(t *testing.T) {
 	if offers := child.Offers(); len(offers) != 2 || offers[0].Data != "" || offers[1].Data != "d1" {
 		t.Fatalf("offers are %+v", offers)
 	}
-	start, _ := skirmishMatch(t, 10)
+	start, _ := playtest.Skirmish(t, 10)
 	for data, refused := range map[string]bool{"d1": false, "": false, "d2": true} {
 		start.Meta.Data = data
 		err := child.Reset(start)

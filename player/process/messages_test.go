@@ -11,6 +11,7 @@ import (
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/player/internal/playtest"
 )
 
 // message is what every message with fields can do.
@@ -93,7 +94,7 @@ func samples(t testing.TB) [][]byte {
 		if v.Len() > 1000 {
 			continue
 		}
-		message, err := w.append(nil, &newScript(t).one(9, v, v).ticks[0], true)
+		message, err := w.append(nil, &playtest.NewScript(t).One(9, v, v).Ticks[0], true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +247,7 @@ func TestTickLargerThanAMessage(t *testing.T) {
 	// 300,000 one-byte list elements are eight times as large here; eight
 	// such lists do not fit.
 	list := format.Ints(make([]int64, 300_000))
-	record := newScript(t).one(1, list, list, list).ticks[0]
+	record := playtest.NewScript(t).One(1, list, list, list).Ticks[0]
 	var w tickWriter
 	if _, err := w.append(nil, &record, true); err != nil {
 		t.Errorf("the largest tick that a replay holds: %v", err)

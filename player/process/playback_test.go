@@ -8,6 +8,7 @@ import (
 	"reprise/format"
 	"reprise/player"
 	"reprise/player/games/skirmish"
+	"reprise/player/internal/playtest"
 )
 
 // TestPlaybackThroughAChild seeks to every tick around every keyframe, recorded
@@ -67,7 +68,7 @@ func TestPlaybackThroughAChild(t *testing.T) {
 // of its ticks.
 func childFilm(t *testing.T, ticks int, frames []format.Tick) (*format.File, [][]byte) {
 	t.Helper()
-	start, records := skirmishMatch(t, ticks)
+	start, records := playtest.Skirmish(t, ticks)
 	out := new(format.Buffer)
 	w, err := format.NewWriter(out, start.Meta, start.Book)
 	if err != nil {

@@ -15,13 +15,14 @@ import (
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/player/internal/playtest"
 )
 
 // examples are the messages that PROTOCOL.md shows.
 func examples(t *testing.T) map[string][]byte {
-	script := newScript(t).one(3, format.Int(1), format.Ints([]int64{-1, 2}))
+	script := playtest.NewScript(t).One(3, format.Int(1), format.Ints([]int64{-1, 2}))
 	var w tickWriter
-	tick, err := w.append(nil, &script.ticks[0], true)
+	tick, err := w.append(nil, &script.Ticks[0], true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,26 +154,26 @@ func playTally(t *testing.T, child *Simulation) {
 	meta := counterMeta()
 	meta.Game = "tally"
 	start := player.Start{Meta: meta}
-	s := newScript(t)
+	s := playtest.NewScript(t)
 	for i := range int64(400) {
-		s.tick(func(add func(uint16, ...format.Value)) {
+		s.Tick(func(add func(uint16, ...format.Value)) {
 			add(uint16(i), format.Int(-i), format.String("four"), format.Ints([]int64{1, i}))
 			add(7)
-		}).empty(1)
+		}).Empty(1)
 	}
-	sameRun(t, child, player.NewLocal(new(tally)), start, s.ticks, nil)
+	sameRun(t, child, player.NewLocal(new(tally)), start, s.Ticks, nil)
 	if err := child.Reset(player.Start{Meta: meta, State: []byte{1}}); !isStart(err) || !strings.Contains(err.Error(), "from the beginning alone") {
 		t.Errorf("a keyframe: %v", err)
 	}
-	s.one(9).one(1, format.Bool(true)).empty(3)
-	results, err := run(child, start, s.ticks, nil)
+	s.One(9).One(1, format.Bool(true)).Empty(3)
+	results, err := run(child, start, s.Ticks, nil)
 	if want := "error 72: tick 801, step 0 (code 1): execute failed: a parameter of kind 1"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if len(results) != 802 {
 		t.Errorf("%d answers", len(results))
 	}
-	if again, err := run(child, start, s.ticks[:10], nil); err != nil || !slices.Equal(again, results[:10]) {
+	if again, err := run(child, start, s.Ticks[:10], nil); err != nil || !slices.Equal(again, results[:10]) {
 		t.Errorf("after a reset: %v", err)
 	}
 }

@@ -12,21 +12,8 @@ import (
 	"reprise/format"
 	"reprise/player"
 	"reprise/player/games/marbles"
+	"reprise/player/internal/playtest"
 )
-
-// marblesTicks are the ticks of a sample match.
-func marblesTicks(t testing.TB, seed uint64, n int) []format.TickRecord {
-	t.Helper()
-	s := newScript(t)
-	for _, pushes := range marbles.SampleMatch(seed, n) {
-		s.tick(func(add func(uint16, ...format.Value)) {
-			for _, p := range pushes {
-				add(p.Op, p.Params()...)
-			}
-		})
-	}
-	return s.ticks
-}
 
 // sampleCommands gives the command line of each sample adapter that can be
 // run here.
@@ -75,8 +62,7 @@ func TestSampleAdapters(t *testing.T) {
 
 func playMarbles(t *testing.T, child *Simulation) {
 	t.Helper()
-	start := player.Start{Meta: marbles.Metadata(5)}
-	ticks := marblesTicks(t, 5, 700)
+	start, ticks := playtest.Marbles(t, 5, 700)
 	local := player.NewLocal(new(marbles.Game))
 	sameRun(t, child, local, start, ticks, nil)
 	dump, err := child.Dump()
@@ -86,11 +72,11 @@ func playMarbles(t *testing.T, child *Simulation) {
 	start.Meta.Seed = 1<<64 - 1
 	sameRun(t, child, local, start, ticks, nil)
 	for name, params := range map[string][]format.Value{"text": {format.Int(1), format.String("x")}, "short": {format.Int(1)}} {
-		bad := newScript(t).empty(3).tick(func(add func(uint16, ...format.Value)) {
+		bad := playtest.NewScript(t).Empty(3).Tick(func(add func(uint16, ...format.Value)) {
 			add(marbles.OpStop, format.Int(1), format.Int(99))
 			add(marbles.OpStop, params...)
-		}).empty(2)
-		results, err := run(child, start, bad.ticks, nil)
+		}).Empty(2)
+		results, err := run(child, start, bad.Ticks, nil)
 		if want := "error 72: tick 3, step 1 (code 2): execute failed: no such command"; err == nil || err.Error() != want || len(results) != 4 || results[3].ignored != 1 {
 			t.Errorf("%s: %v, %d answers, want %s", name, err, len(results), want)
 		}

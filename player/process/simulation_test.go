@@ -18,62 +18,12 @@ import (
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/player/internal/playtest"
 )
 
 // counterMeta is the metadata of a replay of the counter.
 func counterMeta() *format.Metadata {
 	return &format.Metadata{Game: "counter", Build: "1", Seed: 7, Map: "plain", HashBytes: 8, Width: format.Width16}
-}
-
-// script makes ticks of a replay.
-type script struct {
-	t     testing.TB
-	next  format.Tick
-	width format.Width
-	ticks []format.TickRecord
-}
-
-func newScript(t testing.TB) *script { return &script{t: t, width: format.Width16} }
-
-// tick adds a tick with the steps that fill adds.
-func (s *script) tick(fill func(add func(code uint16, params ...format.Value))) *script {
-	s.t.Helper()
-	b := format.NewBatchBuilder(s.width, 0, s.next)
-	if fill != nil {
-		fill(func(code uint16, params ...format.Value) {
-			if err := b.Step(code, params...); err != nil {
-				s.t.Fatal(err)
-			}
-		})
-	}
-	b.EndTick()
-	batch, err := format.ParseBatch(b.AppendBody(nil), 0)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	reader := batch.Reader()
-	var record format.TickRecord
-	if !reader.Next(&record) {
-		s.t.Fatal("no tick in the batch")
-	}
-	s.ticks = append(s.ticks, record)
-	s.next++
-	return s
-}
-
-// one adds a tick of one step.
-func (s *script) one(code uint16, params ...format.Value) *script {
-	s.t.Helper()
-	return s.tick(func(add func(uint16, ...format.Value)) { add(code, params...) })
-}
-
-// empty adds n ticks without steps.
-func (s *script) empty(n int) *script {
-	s.t.Helper()
-	for range n {
-		s.tick(nil)
-	}
-	return s
 }
 
 // values are parameters of every kind, at the borders of each.
@@ -161,10 +111,10 @@ func TestChildPlaysLikeThisProcess(t *testing.T) {
 	start := player.Start{Meta: counterMeta()}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, width := range []format.Width{format.Width16, format.Width8} {
-		s := newScript(t)
-		s.width = width
+		s := playtest.NewScript(t)
+		s.Width = width
 		for range 700 {
-			s.tick(func(add func(uint16, ...format.Value)) {
+			s.Tick(func(add func(uint16, ...format.Value)) {
 				for range random.IntN(4) {
 					all := values()
 					random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -172,9 +122,9 @@ func TestChildPlaysLikeThisProcess(t *testing.T) {
 				}
 			})
 		}
-		s.tick(func(add func(uint16, ...format.Value)) { add(codeMix, values()...) })
-		sameRun(t, child, local, start, s.ticks, nil)
-		sameRun(t, child, local, start, s.ticks, func(i int) bool { return i%3 != 0 })
+		s.Tick(func(add func(uint16, ...format.Value)) { add(codeMix, values()...) })
+		sameRun(t, child, local, start, s.Ticks, nil)
+		sameRun(t, child, local, start, s.Ticks, func(i int) bool { return i%3 != 0 })
 	}
 }
 
@@ -183,12 +133,12 @@ func TestFailedStepEndsLikeInThisProcess(t *testing.T) {
 	local := player.NewLocal(new(counter))
 	start := player.Start{Meta: counterMeta()}
 	for _, code := range []uint16{codeFail, codeFailNo} {
-		s := newScript(t).empty(300).tick(func(add func(uint16, ...format.Value)) {
+		s := playtest.NewScript(t).Empty(300).Tick(func(add func(uint16, ...format.Value)) {
 			add(codeIgnore)
 			add(code)
 			add(codeMix)
-		}).empty(300)
-		sameRun(t, child, local, start, s.ticks, nil)
+		}).Empty(300)
+		sameRun(t, child, local, start, s.Ticks, nil)
 		var failure *player.StepFailure
 		if err := child.Flush(true, nil); !errors.As(err, &failure) || failure.Tick != 300 || failure.Step != 1 || failure.Code != code {
 			t.Errorf("flush behind the failed step: %v", err)
@@ -202,8 +152,8 @@ func TestGameThatCannotGoOn(t *testing.T) {
 		codePanic: "tick 3: simulation could not go on: tick 3: simulation panicked: as asked",
 		codeStop:  "tick 3: simulation could not go on: tick 3: simulation could not end the tick: no end of tick 3",
 	} {
-		s := newScript(t).empty(3).one(code).empty(300)
-		results, err := run(child, player.Start{Meta: counterMeta()}, s.ticks, nil)
+		s := playtest.NewScript(t).Empty(3).One(code).Empty(300)
+		results, err := run(child, player.Start{Meta: counterMeta()}, s.Ticks, nil)
 		var fault *player.SimulationError
 		if !errors.As(err, &fault) || !fault.HasTick || fault.Tick != 3 || err.Error() != want {
 			t.Errorf("code %d: %v, want %s", code, err, want)
@@ -212,7 +162,7 @@ func TestGameThatCannotGoOn(t *testing.T) {
 			t.Errorf("code %d: %d answers before the end, want 3", code, len(results))
 		}
 	}
-	if _, err := run(child, player.Start{Meta: counterMeta()}, newScript(t).empty(2).ticks, nil); err != nil {
+	if _, err := run(child, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(2).Ticks, nil); err != nil {
 		t.Errorf("the same child after a reset: %v", err)
 	}
 }
@@ -223,20 +173,20 @@ func TestTurnsAreServed(t *testing.T) {
 	defer func() { _ = local.Close() }()
 	meta := counterMeta()
 	meta.Game = "turns"
-	s := newScript(t)
+	s := playtest.NewScript(t)
 	for i := range 400 {
-		s.one(turnMove).one(turnMove).tick(func(add func(uint16, ...format.Value)) {
+		s.One(turnMove).One(turnMove).Tick(func(add func(uint16, ...format.Value)) {
 			add(turnAsk)
 			add(turnTell, format.String(fmt.Sprint(i)))
-		}).empty(i % 3)
+		}).Empty(i % 3)
 	}
 	start := player.Start{Meta: meta}
-	sameRun(t, child, local, start, s.ticks, nil)
+	sameRun(t, child, local, start, s.Ticks, nil)
 	if !child.LooksAhead() {
 		t.Error("the child does not say that it looks ahead")
 	}
-	s.one(turnMove).one(turnAsk).empty(2)
-	sameRun(t, child, local, start, s.ticks, nil)
+	s.One(turnMove).One(turnAsk).Empty(2)
+	sameRun(t, child, local, start, s.Ticks, nil)
 }
 
 func TestHeldBackTurnsAreNotDue(t *testing.T) {
@@ -248,14 +198,14 @@ func TestHeldBackTurnsAreNotDue(t *testing.T) {
 	if err := child.Reset(player.Start{Meta: meta}); err != nil {
 		t.Fatal(err)
 	}
-	s := newScript(t).one(turnMove).one(turnMove)
+	s := playtest.NewScript(t).One(turnMove).One(turnMove)
 	answers := 0
 	emit := func(player.Outcome) error { answers++; return nil }
-	if err := child.Advance(&s.ticks[0], true, emit); err != nil {
+	if err := child.Advance(&s.Ticks[0], true, emit); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(3 * o.TickTimeout) // nothing is owed meanwhile
-	if err := child.Advance(&s.ticks[1], true, emit); err != nil {
+	if err := child.Advance(&s.Ticks[1], true, emit); err != nil {
 		t.Fatal(err)
 	}
 	if err := child.Flush(true, emit); err != nil || answers != 2 {
@@ -299,8 +249,8 @@ func TestSaveLoadDump(t *testing.T) {
 	child := open(t, quick("counter"))
 	local := player.NewLocal(new(counter))
 	start := player.Start{Meta: counterMeta()}
-	s := newScript(t).empty(10)
-	sameRun(t, child, local, start, s.ticks, nil)
+	s := playtest.NewScript(t).Empty(10)
+	sameRun(t, child, local, start, s.Ticks, nil)
 	state, err := child.Save([]byte("before "))
 	if want := local.Game().(player.Saver).Save([]byte("before ")); err != nil || !bytes.Equal(state, want) {
 		t.Fatalf("saved %x, %v; want %x", state, err, want)
@@ -309,15 +259,13 @@ func TestSaveLoadDump(t *testing.T) {
 	if want := local.Game().(player.Dumper).Dump(); err != nil || !slices.Equal(dump, want) {
 		t.Errorf("dumped %v, %v; want %v", dump, err, want)
 	}
-	want, _ := run(local, start, newScript(t).empty(14).ticks, nil)
+	want, _ := run(local, start, playtest.NewScript(t).Empty(14).Ticks, nil)
 	if err := child.Load(state[len("before "):], 10); err != nil {
 		t.Fatal(err)
 	}
 	var got []result
 	emit := func(o player.Outcome) error { got = append(got, copyOutcome(o)); return nil }
-	more := newScript(t)
-	more.next = 10
-	for _, tick := range more.empty(4).ticks {
+	for _, tick := range playtest.NewScript(t).Empty(14).Ticks[10:] {
 		if err := child.Advance(&tick, true, emit); err != nil {
 			t.Fatal(err)
 		}
@@ -346,8 +294,8 @@ func TestStateIsRefused(t *testing.T) {
 	if err := child.Load(make([]byte, 8), 0); !errors.Is(err, player.ErrUnable) {
 		t.Errorf("load in a game that looks ahead: %v", err)
 	}
-	s := newScript(t).one(turnMove)
-	if err := child.Advance(&s.ticks[0], false, func(player.Outcome) error { return nil }); err != nil {
+	s := playtest.NewScript(t).One(turnMove)
+	if err := child.Advance(&s.Ticks[0], false, func(player.Outcome) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := child.Dump(); err != errUnderWay {
@@ -379,12 +327,12 @@ func TestResetRefused(t *testing.T) {
 		if err == nil || !c.check(err) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("got %v, want %s", err, c.text)
 		}
-		tick := newScript(t).empty(1).ticks[0]
+		tick := playtest.NewScript(t).Empty(1).Ticks[0]
 		if again := child.Advance(&tick, true, nil); again != err {
 			t.Errorf("advance after a refused reset: %v", again)
 		}
 	}
-	if _, err := run(child, player.Start{Meta: counterMeta()}, newScript(t).empty(3).ticks, nil); err != nil {
+	if _, err := run(child, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(3).Ticks, nil); err != nil {
 		t.Errorf("a good replay after refused ones: %v", err)
 	}
 }
@@ -443,7 +391,7 @@ func TestChildIsReused(t *testing.T) {
 		child := open(t, o)
 		var pids []int
 		for range 3 {
-			if _, err := run(child, player.Start{Meta: counterMeta()}, newScript(t).empty(3).ticks, nil); err != nil {
+			if _, err := run(child, player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(3).Ticks, nil); err != nil {
 				t.Fatal(err)
 			}
 			pids = append(pids, child.link.child.cmd.Process.Pid)
@@ -457,11 +405,11 @@ func TestChildIsReused(t *testing.T) {
 func TestResetDropsWhatIsUnderWay(t *testing.T) {
 	child := open(t, quick("counter"))
 	start := player.Start{Meta: counterMeta()}
-	want, err := run(child, start, newScript(t).empty(20).ticks, nil)
+	want, err := run(child, start, playtest.NewScript(t).Empty(20).Ticks, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := newScript(t).empty(1500).ticks
+	long := playtest.NewScript(t).Empty(1500).Ticks
 	for n := range 30 {
 		if err := child.Reset(start); err != nil {
 			t.Fatal(err)
@@ -471,7 +419,7 @@ func TestResetDropsWhatIsUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := run(child, start, newScript(t).empty(20).ticks, nil)
+		got, err := run(child, start, playtest.NewScript(t).Empty(20).Ticks, nil)
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("after %d abandoned ticks: %v, %v", n*50, got, err)
 		}
@@ -482,7 +430,7 @@ func TestResetDropsWhatIsUnderWay(t *testing.T) {
 // the game's own speed is simulated when it is due.
 func TestIdleChildGetsTheTickAtOnce(t *testing.T) {
 	child := open(t, quick("counter"))
-	ticks := newScript(t).empty(3000).ticks
+	ticks := playtest.NewScript(t).Empty(3000).Ticks
 	if _, err := run(child, player.Start{Meta: counterMeta()}, ticks, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -504,7 +452,7 @@ func TestIdleChildGetsTheTickAtOnce(t *testing.T) {
 
 func TestErrorOfEmitStops(t *testing.T) {
 	child := open(t, quick("counter"))
-	ticks := newScript(t).empty(500).ticks
+	ticks := playtest.NewScript(t).Empty(500).Ticks
 	if err := child.Reset(player.Start{Meta: counterMeta()}); err != nil {
 		t.Fatal(err)
 	}
@@ -569,8 +517,8 @@ func TestContextEndsTheChild(t *testing.T) {
 	defer func() { _ = child.Close() }()
 	halt := errors.New("the user wants no more")
 	time.AfterFunc(100*time.Millisecond, func() { cancel(halt) })
-	s := newScript(t).one(codeSleep, format.Int(60_000))
-	if _, err := run(child, player.Start{Meta: counterMeta()}, s.ticks, nil); err != halt {
+	s := playtest.NewScript(t).One(codeSleep, format.Int(60_000))
+	if _, err := run(child, player.Start{Meta: counterMeta()}, s.Ticks, nil); err != halt {
 		t.Errorf("got %v, want %v", err, halt)
 	}
 	if err := child.Reset(player.Start{Meta: counterMeta()}); err != halt {
@@ -582,5 +530,5 @@ func TestTCP(t *testing.T) {
 	o := quick("counter")
 	o.TCP = true
 	child := open(t, o)
-	sameRun(t, child, player.NewLocal(new(counter)), player.Start{Meta: counterMeta()}, newScript(t).empty(1000).ticks, nil)
+	sameRun(t, child, player.NewLocal(new(counter)), player.Start{Meta: counterMeta()}, playtest.NewScript(t).Empty(1000).Ticks, nil)
 }

@@ -6,6 +6,7 @@ import (
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/player/internal/playtest"
 )
 
 // parts are what a test module is put together from. It offers the game
@@ -169,5 +170,5 @@ func firstTick(t testing.TB, s *Simulation) error {
 	if err := s.Reset(testStart()); err != nil {
 		return err
 	}
-	return s.Advance(&newScript(t).empty(1).ticks[0], false, func(player.Outcome) error { return nil })
+	return s.Advance(&playtest.NewScript(t).Empty(1).Ticks[0], false, func(player.Outcome) error { return nil })
 }

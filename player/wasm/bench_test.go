@@ -10,6 +10,7 @@ import (
 	"reprise/player"
 	"reprise/player/games/marbles"
 	"reprise/player/games/skirmish"
+	"reprise/player/internal/playtest"
 )
 
 // BenchmarkTick measures what a tick costs beside the module's own work: a
@@ -25,11 +26,11 @@ func BenchmarkTick(b *testing.B) {
 
 func benchmarkIdle(b *testing.B, steps int) {
 	s := simulate(b, compile(b, assemble(parts{}), Options{}))
-	tick := newScript(b).tick(func(add func(uint16, ...format.Value)) {
+	tick := playtest.NewScript(b).Tick(func(add func(uint16, ...format.Value)) {
 		for range steps {
 			add(1, format.Int(1), format.Int(200), format.Int(30_000), format.Int(-4), format.Int(1<<40))
 		}
-	}).ticks[0]
+	}).Ticks[0]
 	if err := s.Reset(testStart()); err != nil {
 		b.Fatal(err)
 	}
@@ -43,14 +44,14 @@ func benchmarkIdle(b *testing.B, steps int) {
 }
 
 func benchmarkMarbles(b *testing.B) {
-	start, ticks := marblesMatch(b, 1, 2000)
+	start, ticks := playtest.Marbles(b, 1, 2000)
 	here, there := player.NewLocal(new(marbles.Game)), simulate(b, compile(b, marblesFile, Options{}))
 	benchmarkBoth(b, here, there, start, ticks)
 }
 
 // BenchmarkSkirmish is a whole game, compiled by Go.
 func BenchmarkSkirmish(b *testing.B) {
-	start, ticks := skirmishMatch(b, 3000)
+	start, ticks := playtest.Skirmish(b, 3000)
 	benchmarkBoth(b, player.NewLocal(new(skirmish.Game)), newSkirmish(b), start, ticks)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/player/internal/playtest"
 )
 
 // TestModulesThatFail: whatever a module does in a tick is an error that names
@@ -49,7 +50,7 @@ func TestModulesThatFail(t *testing.T) {
 				if !errors.As(err, &fault) || !fault.HasTick || fault.Tick != 0 || !strings.Contains(err.Error(), c.want) {
 					t.Fatalf("got %v, want %s", err, c.want)
 				}
-				if again := s.Advance(&newScript(t).empty(2).ticks[1], false, nil); again != err {
+				if again := s.Advance(&playtest.NewScript(t).Empty(2).Ticks[1], false, nil); again != err {
 					t.Errorf("the next tick: %v", again)
 				}
 			}
@@ -76,7 +77,7 @@ func TestGarbageIsCollectedDuringATick(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	tick := newScript(t).empty(1).ticks[0]
+	tick := playtest.NewScript(t).Empty(1).Ticks[0]
 	go func() { ended <- s.Advance(&tick, false, nil) }()
 	collected := 0
 	for {
@@ -256,7 +257,7 @@ func TestDamagedStates(t *testing.T) {
 		if err := s.Load(c.state, c.next); !errors.Is(err, player.ErrStart) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := s.Advance(&newScript(t).empty(1).ticks[0], false, nil); err == nil {
+		if err := s.Advance(&playtest.NewScript(t).Empty(1).Ticks[0], false, nil); err == nil {
 			t.Errorf("%s: a tick is played all the same", name)
 		}
 		if err := s.Reset(testStart()); err != nil {
@@ -322,14 +323,14 @@ func TestBadAnswersBetweenTicks(t *testing.T) {
 	if _, err := s.Dump(); !errors.As(err, &fault) {
 		t.Errorf("dump answered by ready: %v", err)
 	}
-	if err := s.Advance(&newScript(t).empty(2).ticks[1], false, func(player.Outcome) error { return nil }); !errors.As(err, &fault) || fault.Tick != 1 {
+	if err := s.Advance(&playtest.NewScript(t).Empty(2).Ticks[1], false, func(player.Outcome) error { return nil }); !errors.As(err, &fault) || fault.Tick != 1 {
 		t.Errorf("a tick that is answered as another: %v", err)
 	}
 }
 
 func TestNothingBeforeReset(t *testing.T) {
 	s := simulate(t, compile(t, assemble(parts{}), Options{}))
-	tick := newScript(t).empty(1).ticks[0]
+	tick := playtest.NewScript(t).Empty(1).Ticks[0]
 	_, snapErr := s.Snapshot()
 	_, saveErr := s.Save(nil)
 	_, dumpErr := s.Dump()

@@ -21,6 +21,7 @@ import (
 	"reprise/format"
 	"reprise/player"
 	"reprise/player/games/marbles"
+	"reprise/player/internal/playtest"
 )
 
 //go:embed samples/marbles.wasm
@@ -55,25 +56,11 @@ func simulate(t testing.TB, m *Module) *Simulation {
 	return s
 }
 
-// marblesMatch is a sample match and its start.
-func marblesMatch(t testing.TB, seed uint64, n int) (player.Start, []format.TickRecord) {
-	t.Helper()
-	s := newScript(t)
-	for _, pushes := range marbles.SampleMatch(seed, n) {
-		s.tick(func(add func(uint16, ...format.Value)) {
-			for _, p := range pushes {
-				add(p.Op, p.Params()...)
-			}
-		})
-	}
-	return player.Start{Meta: marbles.Metadata(seed)}, s.ticks
-}
-
 func TestMarblesEqualTheLinkedGame(t *testing.T) {
 	m := compile(t, marblesFile, Options{})
 	sim, local := simulate(t, m), player.NewLocal(new(marbles.Game))
 	for _, seed := range []uint64{1, 5, 1<<64 - 1} {
-		start, ticks := marblesMatch(t, seed, 1000)
+		start, ticks := playtest.Marbles(t, seed, 1000)
 		if got, want := play(t, sim, start, ticks), play(t, local, start, ticks); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: the hashes differ", seed)
 		}
@@ -94,7 +81,7 @@ func TestMarblesEqualTheLinkedGame(t *testing.T) {
 // TestMarblesGolden holds the module against hashes that were recorded once.
 func TestMarblesGolden(t *testing.T) {
 	sim := simulate(t, compile(t, marblesFile, Options{}))
-	start, ticks := marblesMatch(t, 9, 500)
+	start, ticks := playtest.Marbles(t, 9, 500)
 	var got strings.Builder
 	for i, hash := range play(t, sim, start, ticks) {
 		fmt.Fprintf(&got, "%d %x\n", i, hash)
@@ -142,7 +129,7 @@ func TestMarblesAreBuiltFromTheSource(t *testing.T) {
 		return
 	}
 	t.Logf("%d bytes, in samples/marbles.wasm %d: another compiler", len(built), len(marblesFile))
-	start, ticks := marblesMatch(t, 9, 500)
+	start, ticks := playtest.Marbles(t, 9, 500)
 	stored, fresh := simulate(t, compile(t, marblesFile, Options{})), simulate(t, compile(t, built, Options{}))
 	if !slices.Equal(play(t, stored, start, ticks), play(t, fresh, start, ticks)) {
 		t.Error("what is built from samples/module.c behaves otherwise than samples/marbles.wasm")
@@ -153,7 +140,7 @@ func TestMarblesAreBuiltFromTheSource(t *testing.T) {
 // bytes, in the same simulation and in others, and compares what follows.
 func TestSnapshotsGoAnywhere(t *testing.T) {
 	m := compile(t, marblesFile, Options{})
-	start, ticks := marblesMatch(t, 3, 400)
+	start, ticks := playtest.Marbles(t, 3, 400)
 	a, b := simulate(t, m), simulate(t, m)
 	want := play(t, a, start, ticks)
 	if err := a.Reset(start); err != nil {
@@ -210,7 +197,7 @@ func TestSnapshotsGoAnywhere(t *testing.T) {
 // TestSimulationsRunTogether: many at once give what one alone does.
 func TestSimulationsRunTogether(t *testing.T) {
 	m := compile(t, marblesFile, Options{})
-	start, ticks := marblesMatch(t, 4, 300)
+	start, ticks := playtest.Marbles(t, 4, 300)
 	want := play(t, simulate(t, m), start, ticks)
 	sims := make([]*Simulation, 6)
 	for i := range sims {
@@ -231,9 +218,9 @@ func TestSimulationsRunTogether(t *testing.T) {
 
 func TestStepsThatFail(t *testing.T) {
 	sim := simulate(t, compile(t, marblesFile, Options{}))
-	start, _ := marblesMatch(t, 1, 0)
-	ticks := newScript(t).empty(2).one(9, format.Bool(true)).ticks
-	_, err := player.Run(context.Background(), sim, &records{ticks}, player.EngineOptions{Start: start, Trace: func(format.Tick, []byte) error { return nil }})
+	start, _ := playtest.Marbles(t, 1, 0)
+	ticks := playtest.NewScript(t).Empty(2).One(9, format.Bool(true)).Ticks
+	_, err := player.Run(context.Background(), sim, playtest.Source(ticks), player.EngineOptions{Start: start, Trace: func(format.Tick, []byte) error { return nil }})
 	var failure *player.StepFailure
 	if !errors.As(err, &failure) || failure.Tick != 2 || failure.Code != 9 || failure.Err == nil || failure.Err.Error() != "no such command" {
 		t.Errorf("got %v", err)
@@ -262,7 +249,7 @@ func TestWhichReplaysFit(t *testing.T) {
 		{"marbles", BuildPrefix + hex.EncodeToString(make([]byte, 32)), false, true},
 		{"tower", "marbles-1", true, false},
 	} {
-		start, ticks := marblesMatch(t, 1, 3)
+		start, ticks := playtest.Marbles(t, 1, 3)
 		start.Meta.Game, start.Meta.Build = c.game, c.build
 		err := simulate(t, m).Reset(start)
 		var missing *player.GameMissingError
@@ -272,7 +259,7 @@ func TestWhichReplaysFit(t *testing.T) {
 		}
 		play(t, simulate(t, any), start, ticks)
 	}
-	start, _ := marblesMatch(t, 1, 0)
+	start, _ := playtest.Marbles(t, 1, 0)
 	start.Meta.HashBytes = 4
 	if err := simulate(t, m).Reset(start); !errors.Is(err, player.ErrStart) {
 		t.Errorf("hashes of another width: %v", err)

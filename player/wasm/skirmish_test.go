@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"reprise/format"
 	"reprise/player"
 	"reprise/player/games/skirmish"
+	"reprise/player/internal/playtest"
 )
 
 // buildSkirmish builds the sample game once and gives its bytes.
@@ -55,42 +55,15 @@ func newSkirmish(t testing.TB) *Simulation {
 	return s
 }
 
-// skirmishMatch plays the first ticks of a match among bots, with the hash
-// after each.
-func skirmishMatch(t testing.TB, ticks int) (player.Start, []format.TickRecord) {
-	t.Helper()
-	m, err := skirmish.NewMatch(3, 4, "plains-100")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newScript(t)
-	for range ticks {
-		_, commands, done := m.Next()
-		if done {
-			break
-		}
-		s.tick(func(add func(uint16, ...format.Value)) {
-			for _, c := range commands {
-				add(c.Op, c.AppendParams(nil)...)
-			}
-		})
-		if err := m.Simulate(); err != nil {
-			t.Fatal(err)
-		}
-		s.ticks[len(s.ticks)-1].Hash = m.Game().Hash(nil)
-	}
-	return player.Start{Meta: m.Metadata(), Book: skirmish.CodeBook(), Players: m.Players()}, s.ticks
-}
-
 func TestSkirmishEqualsTheLinkedGame(t *testing.T) {
 	sim := newSkirmish(t)
-	start, ticks := skirmishMatch(t, 1500)
-	report, err := player.Run(context.Background(), sim, &records{ticks}, player.EngineOptions{Start: start})
+	start, ticks := playtest.Skirmish(t, 1500)
+	report, err := player.Run(context.Background(), sim, playtest.Source(ticks), player.EngineOptions{Start: start})
 	if err != nil || report.TicksRun != 1500 || report.HashesCompared != 1500 || report.StepsRun < 100 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	local := player.NewLocal(new(skirmish.Game))
-	if _, err := player.Run(context.Background(), local, &records{ticks}, player.EngineOptions{Start: start}); err != nil {
+	if _, err := player.Run(context.Background(), local, playtest.Source(ticks), player.EngineOptions{Start: start}); err != nil {
 		t.Fatal(err)
 	}
 	dump, err := sim.Dump()
@@ -115,7 +88,7 @@ func TestSkirmishEqualsTheLinkedGame(t *testing.T) {
 // runtime, with its maps and its garbage collector, does the same twice, and
 // from a snapshot on.
 func TestSkirmishMemoryIsDeterministic(t *testing.T) {
-	start, ticks := skirmishMatch(t, 600)
+	start, ticks := playtest.Skirmish(t, 600)
 	a, b := newSkirmish(t), newSkirmish(t)
 	whole := play(t, a, start, ticks)
 	play(t, b, start, ticks[:300])

@@ -101,8 +101,8 @@ func TestDaemonArchives(t *testing.T) {
 	if reason, err := os.ReadFile(filepath.Join(data, "quarantine", "bad.rply.reason")); err != nil || !strings.Contains(string(reason), "reprise repair") {
 		t.Errorf("reason %q, %v", reason, err)
 	}
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 {
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -225,7 +225,7 @@ func TestKilledWhileArchiving(t *testing.T) {
 		}
 		time.Sleep(time.Duration(rng.IntN(250)) * time.Millisecond)
 		load.halt()
-		p.kill()
+		p.Kill()
 		if n := len(files(t, data, "sealed")) + len(files(t, data, "inbox")); n > 0 {
 			halfway++
 		}
@@ -310,7 +310,7 @@ func TestRetentionIsReloaded(t *testing.T) {
 	record(t, p, []string{"one", "two", "three", "four"})
 	eventually(t, "four archives", func() bool { return len(archivesOf(t, data)) == 4 })
 	write("retain_count = -1\n")
-	eventually(t, "a refusal", func() bool { return strings.Contains(p.log.String(), "line 1: retain_count must not be negative") })
+	eventually(t, "a refusal", func() bool { return strings.Contains(p.Log.String(), "line 1: retain_count must not be negative") })
 	if m := figures(t, p.http); m["reprise_retain_bound/count"] != 9 || m["reprise_removed_total/count"] != 0 {
 		t.Errorf("after a bad reload: bound %v, %v removed", m["reprise_retain_bound/count"], m["reprise_removed_total/count"])
 	}
@@ -320,7 +320,7 @@ func TestRetentionIsReloaded(t *testing.T) {
 		m := figures(t, p.http)
 		return m["reprise_retain_bound/count"] == 2 && m["reprise_removed_total/count"] == 2 && m["reprise_held/all"] == 2 && m["reprise_held_bytes"] > 0
 	})
-	if n := strings.Count(p.log.String(), `msg="replay removed"`); n != 2 {
+	if n := strings.Count(p.Log.String(), `msg="replay removed"`); n != 2 {
 		t.Errorf("%d removals are logged, want 2", n)
 	}
 }

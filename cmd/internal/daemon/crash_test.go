@@ -62,7 +62,7 @@ func quietSessionKilled(t *testing.T, pause, after time.Duration) {
 		input(1)
 	}
 	time.Sleep(after)
-	p.kill()
+	p.Kill()
 	noEmptyFiles(t, data)
 
 	p = start(t, data, p.addr)
@@ -92,8 +92,8 @@ func quietSessionKilled(t *testing.T, pause, after time.Duration) {
 			t.Errorf("tick %d holds %v, want code 7 with %d", tick.Tick, step, i)
 		}
 	}
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 {
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 }
@@ -116,7 +116,7 @@ func TestRestartIsNoticed(t *testing.T) {
 	c := dial(t, p.addr, p.pin, func(cfg *transport.ClientConfig) { cfg.DeadAfter = time.Minute })
 	w := playAll(t, c, 31, 2)
 	progress(t, w.players)
-	p.kill()
+	p.Kill()
 	start(t, data, p.addr)
 	begin := time.Now()
 	progress(t, w.players)
@@ -194,7 +194,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	durable := make([]format.Tick, len(w.players))
 	for kill := range kills {
 		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
-		p.kill()
+		p.Kill()
 		for i, m := range w.players {
 			durable[i] = max(durable[i], m.rec.Durable())
 		}
@@ -211,8 +211,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		}
 	}
 	w.sealAll(t, data)
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 {
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	if n := len(files(t, data, "*")); n != len(w.players) {
@@ -302,7 +302,7 @@ func TestIDAfterDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	idsStayTaken(t, p, "once", rand.New(rand.NewPCG(1, 1)))
-	p.kill()
+	p.Kill()
 	p = start(t, data, p.addr)
 	idsStayTaken(t, p, "once", rand.New(rand.NewPCG(1, 1)))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"reprise/cmd/internal/proctest"
 	"reprise/recorder"
 )
 
@@ -170,7 +171,7 @@ func onBrittleDisk(t testing.TB, change ...func(*Config)) (*Daemon, *brittleDisk
 		t.Fatal(err)
 	}
 	disk := &brittleDisk{}
-	var log text
+	var log proctest.Text
 	d := New(cfg, &log)
 	d.disk = disk
 	if err := d.Start(); err != nil {

@@ -26,11 +26,11 @@ func TestDrainUnderLoad(t *testing.T) {
 	w := playAll(t, c, seed(t), 6)
 	for range 2 {
 		progress(t, w.players)
-		p.terminate()
-		if code := p.exitCode(10 * time.Second); code != 0 {
+		p.Terminate()
+		if code := p.ExitCode(10 * time.Second); code != 0 {
 			t.Fatalf("exit code %d, want 0", code)
 		}
-		if strings.Contains(p.log.String(), "cut off") {
+		if strings.Contains(p.Log.String(), "cut off") {
 			t.Error("clients were cut off though they answer")
 		}
 		// What was acknowledged is in the session files themselves.
@@ -61,14 +61,14 @@ func TestDrainWithDeadClient(t *testing.T) {
 	eventually(t, "20 durable ticks", func() bool { return m.rec.Durable() >= 20 })
 	r.dark.Store(true)
 	begin := time.Now()
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 {
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	if took := time.Since(begin); took < time.Second || took > 2500*time.Millisecond {
 		t.Errorf("the end took %v, want the clients' part of 2s at least, and 2s at most", took)
 	}
-	if !strings.Contains(p.log.String(), "cut off") {
+	if !strings.Contains(p.Log.String(), "cut off") {
 		t.Error("the log does not say that a client was cut off")
 	}
 	m.prefix(t, opened(t, fileOf(t, data, "dead")), 20, false)
@@ -83,15 +83,15 @@ func TestSecondSignal(t *testing.T) {
 	m.tick()
 	eventually(t, "a durable tick", func() bool { return m.rec.Durable() > 0 })
 	r.dark.Store(true)
-	p.terminate()
+	p.Terminate()
 	eventually(t, "readyz says that it drains", func() bool {
 		code, body := get(t, p.http, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.HasPrefix(body, "draining")
 	})
-	p.terminate()
-	p.exitCode(2 * time.Second)
-	if s := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGTERM {
-		t.Errorf("the process ended with %v, want the signal", p.cmd.ProcessState)
+	p.Terminate()
+	p.ExitCode(2 * time.Second)
+	if s := p.Cmd.ProcessState.Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGTERM {
+		t.Errorf("the process ended with %v, want the signal", p.Cmd.ProcessState)
 	}
 }
 
@@ -115,11 +115,11 @@ func TestSecondDaemon(t *testing.T) {
 	p := start(t, data, "127.0.0.1:0")
 	m := match{id: "one", seed: 3}.play(t, dial(t, p.addr, p.pin))
 	second := launch(t, nil, "--data", data, "--listen", "127.0.0.1:0", "--http", "")
-	if code := second.exitCode(patience); code != exitNotTried {
+	if code := second.ExitCode(patience); code != exitNotTried {
 		t.Errorf("the second daemon ends with %d, want %d", code, exitNotTried)
 	}
 	for _, want := range [...]string{recorder.ErrRunning.Error(), data} {
-		if got := second.log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) {
+		if got := second.Log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) {
 			t.Errorf("the second daemon says %q, want one line with %q", got, want)
 		}
 	}
@@ -192,12 +192,12 @@ func TestLogReaderGone(t *testing.T) {
 	p.awaitReady()
 	reader.Close()
 	// A reload and an end write to the log.
-	p.cmd.Process.Signal(syscall.SIGHUP)
+	p.Cmd.Process.Signal(syscall.SIGHUP)
 	m := match{id: "silent", seed: 12}.play(t, dial(t, p.addr, p.pin))
 	m.tick()
 	m.seal()
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 {
-		t.Errorf("exit code %d (%v), want 0", code, p.cmd.ProcessState)
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 {
+		t.Errorf("exit code %d (%v), want 0", code, p.Cmd.ProcessState)
 	}
 }

@@ -103,12 +103,12 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`msg="token accepted" grant=all`, `msg="session allowed" session=eu-1 grant=eu-west`, "eu-west may record eu-*"} {
-		if !strings.Contains(p.log.String(), want) {
+		if !strings.Contains(p.Log.String(), want) {
 			t.Errorf("the log has no %q", want)
 		}
 	}
 	for _, token := range []string{all, eu, old, foreign} {
-		if strings.Contains(p.log.String(), token) {
+		if strings.Contains(p.Log.String(), token) {
 			t.Error("the log holds a token")
 		}
 	}
@@ -220,7 +220,7 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("certificate %s: %v, want the handshake to fail", name, err)
 		}
 	}
-	if log := p.log.String(); !strings.Contains(log, `msg="client certificate accepted" subject="CN=eu-west"`) || strings.Contains(log, "mallory") {
+	if log := p.Log.String(); !strings.Contains(log, `msg="client certificate accepted" subject="CN=eu-west"`) || strings.Contains(log, "mallory") {
 		t.Error("the log does not name the subject of the one that was accepted, or one that was not")
 	}
 

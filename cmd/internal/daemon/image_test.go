@@ -73,8 +73,8 @@ func (i *image) exampleEnv() (env []string) {
 func TestImageRefusesOpenNetwork(t *testing.T) {
 	i := readImage(t)
 	p := launch(t, append(i.env, "REPRISE_DATA="+filepath.Join(t.TempDir(), "data")))
-	if code := p.exitCode(patience); code != exitUsage || !strings.Contains(p.log.String(), "REPRISE_ALLOW_UNAUTHENTICATED") {
-		t.Errorf("exit code %d, log %q; want %d and the remedy", code, &p.log, exitUsage)
+	if code := p.ExitCode(patience); code != exitUsage || !strings.Contains(p.Log.String(), "REPRISE_ALLOW_UNAUTHENTICATED") {
+		t.Errorf("exit code %d, log %q; want %d and the remedy", code, &p.Log, exitUsage)
 	}
 	if env := strings.Join(i.exampleEnv(), " "); env != "REPRISE_ALLOW_UNAUTHENTICATED=true" {
 		t.Errorf("the documented command sets %q, want what the refusal names", env)
@@ -146,8 +146,8 @@ func TestImage(t *testing.T) {
 		m.tick()
 	}
 	m.sealIn(data)
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 {
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	if out, err := run(i.health).CombinedOutput(); err == nil || !bytes.Contains(out, []byte("refused")) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/internal/proctest"
 	"reprise/format"
 	"reprise/recorder"
 	"reprise/transport"
@@ -172,7 +173,7 @@ func TestStartDegraded(t *testing.T) {
 	}
 	cfg := d.cfg
 	cfg.Listen = "127.0.0.1:0"
-	again := New(cfg, &text{})
+	again := New(cfg, &proctest.Text{})
 	again.disk = disk
 	if err := again.Start(); err != nil {
 		t.Fatal(err)

@@ -1,21 +1,17 @@
 package daemon
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"reprise/cmd/internal/proctest"
 	"reprise/format"
 	"reprise/transport"
 )
@@ -42,55 +38,22 @@ func within(t testing.TB, d time.Duration) context.Context {
 // eventually waits until is holds.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
-// text collects what a process writes.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (x *text) Write(b []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.Write(b)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.String()
+	proctest.Eventually(t, patience, what, is)
 }
 
 // process is a daemon in a process of its own.
 type process struct {
-	t      testing.TB
-	cmd    *exec.Cmd
-	out    text // all but the ready line
-	log    text
-	ready  chan string
-	exited chan struct{}
-
+	*proctest.Process
+	t               testing.TB
 	addr, pin, http string
 }
 
-var readyLine = regexp.MustCompile(`^reprised: ready on (\S+), fingerprint ([0-9a-f]{64}), http (\S+), data (.+)\n$`)
+var readyLine = regexp.MustCompile(`^reprised: ready on (\S+), fingerprint ([0-9a-f]{64}), http (\S+), data (.+)$`)
 
 // command is a daemon that is to be started.
 func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asDaemon+"=1")
-	return cmd
+	return proctest.Command(t, asDaemon+"=1", args...)
 }
 
 // launch starts a daemon without waiting for it.
@@ -106,32 +69,7 @@ func launched(t testing.TB, cmd *exec.Cmd) *process {
 	if runtime.GOOS == "windows" {
 		t.Skip("processes cannot be sent signals")
 	}
-	p := &process{t: t, cmd: cmd, ready: make(chan string, 1), exited: make(chan struct{})}
-	if cmd.Stderr == nil {
-		cmd.Stderr = &p.log
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(p.exited)
-		r := bufio.NewReader(out)
-		line, _ := r.ReadString('\n')
-		p.ready <- line
-		io.Copy(&p.out, r)
-		cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			t.Logf("log of process %d:\n%s", cmd.Process.Pid, &p.log)
-		}
-	})
-	return p
+	return &process{Process: proctest.Start(t, cmd), t: t}
 }
 
 // start starts a daemon on a data folder and waits until it is ready.
@@ -144,37 +82,12 @@ func start(t testing.TB, data, listen string, more ...string) *process {
 
 func (p *process) awaitReady() {
 	p.t.Helper()
-	select {
-	case line := <-p.ready:
-		m := readyLine.FindStringSubmatch(line)
-		if m == nil {
-			p.t.Fatalf("ready line %q\n%s", line, &p.log)
-		}
-		p.addr, p.pin, p.http = m[1], m[2], m[3]
-	case <-time.After(patience):
-		p.t.Fatalf("not ready\n%s", &p.log)
+	line, _ := p.Line(patience)
+	m := readyLine.FindStringSubmatch(line)
+	if m == nil {
+		p.t.Fatalf("ready line %q\n%s", line, &p.Log)
 	}
-}
-
-// kill is kill -9.
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	<-p.exited
-}
-
-// terminate asks for the end.
-func (p *process) terminate() { p.cmd.Process.Signal(syscall.SIGTERM) }
-
-// exitCode waits for the end.
-func (p *process) exitCode(limit time.Duration) int {
-	p.t.Helper()
-	select {
-	case <-p.exited:
-		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(limit):
-		p.t.Fatalf("still running after %v\n%s", limit, &p.log)
-		return -1
-	}
+	p.addr, p.pin, p.http = m[1], m[2], m[3]
 }
 
 // dial connects a game server.

@@ -86,10 +86,10 @@ func served(t testing.TB, addr string, certs ...tls.Certificate) string {
 // reloaded sends SIGHUP and gives the one line that the log then has.
 func (p *process) reloaded() string {
 	p.t.Helper()
-	before := len(p.log.String())
-	p.cmd.Process.Signal(syscall.SIGHUP)
-	eventually(p.t, "an answer to SIGHUP", func() bool { return strings.HasSuffix(p.log.String()[before:], "\n") })
-	line := p.log.String()[before:]
+	before := len(p.Log.String())
+	p.Cmd.Process.Signal(syscall.SIGHUP)
+	eventually(p.t, "an answer to SIGHUP", func() bool { return strings.HasSuffix(p.Log.String()[before:], "\n") })
+	line := p.Log.String()[before:]
 	if strings.Count(line, "\n") != 1 {
 		p.t.Errorf("a reload logs %q, want one line", line)
 	}
@@ -150,7 +150,7 @@ func TestReloadCertificate(t *testing.T) {
 
 	// A storm of them does no harm.
 	for range 50 {
-		p.cmd.Process.Signal(syscall.SIGHUP)
+		p.Cmd.Process.Signal(syscall.SIGHUP)
 		time.Sleep(time.Second / 50)
 	}
 	check("after the storm", renewed.fingerprint, p.reloaded(), "reloaded")
@@ -200,9 +200,9 @@ func TestReloadConfiguration(t *testing.T) {
 	}
 	put(t, file, []byte("segment_bytes = \"512KiB\"\ndrain_timeout = \"11s\"\n"))
 	p.reloaded()
-	p.terminate()
-	if code := p.exitCode(patience); code != 0 || !strings.Contains(p.log.String(), "timeout=11s") {
-		t.Errorf("exit code %d, log %q; want the end to take the new drain_timeout", code, &p.log)
+	p.Terminate()
+	if code := p.ExitCode(patience); code != 0 || !strings.Contains(p.Log.String(), "timeout=11s") {
+		t.Errorf("exit code %d, log %q; want the end to take the new drain_timeout", code, &p.Log)
 	}
 }
 

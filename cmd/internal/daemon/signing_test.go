@@ -31,14 +31,14 @@ func TestDaemonSignsWhatItRecords(t *testing.T) {
 	if err != nil || len(report.Signatures) != 1 || report.Signatures[0].Key != public.Key {
 		t.Errorf("signatures %+v, %v", report.Signatures, err)
 	}
-	if !strings.Contains(p.log.String(), public.Key.ID()) {
-		t.Errorf("the log does not name the key: %s", p.log.String())
+	if !strings.Contains(p.Log.String(), public.Key.ID()) {
+		t.Errorf("the log does not name the key: %s", p.Log.String())
 	}
 	if b, err := os.ReadFile(path); err != nil || bytes.Contains(b, []byte("127.0.0.1")) {
 		t.Errorf("the file holds an address, or cannot be read: %v", err)
 	}
-	p.terminate()
-	if code := p.exitCode(20 * time.Second); code != 0 {
+	p.Terminate()
+	if code := p.ExitCode(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

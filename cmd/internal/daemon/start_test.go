@@ -157,7 +157,7 @@ func TestServiceManager(t *testing.T) {
 	if took := time.Since(begin); took < 200*time.Millisecond || took > 2*time.Second {
 		t.Errorf("3 signs of life in %v, want one every 100 ms", took)
 	}
-	p.terminate()
+	p.Terminate()
 	for got := range heard {
 		if got == "STOPPING=1" {
 			break
@@ -166,8 +166,11 @@ func TestServiceManager(t *testing.T) {
 			t.Errorf("the service manager hears %q", got)
 		}
 	}
-	if code := p.exitCode(patience); code != 0 || p.out.String() != "" {
-		t.Errorf("exit code %d, output after the ready line %q", code, p.out.String())
+	if code := p.ExitCode(patience); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if line, more := <-p.Lines; more {
+		t.Errorf("after the ready line it prints %q", line)
 	}
 }
 
@@ -220,10 +223,10 @@ func TestHealth(t *testing.T) {
 func TestSignalDuringStart(t *testing.T) {
 	t.Parallel()
 	p := launch(t, nil, "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "64MiB")
-	journal := filepath.Join(p.cmd.Args[2], "journal")
+	journal := filepath.Join(p.Cmd.Args[2], "journal")
 	eventually(t, "the journal", func() bool { _, err := os.Stat(journal); return err == nil })
-	p.cmd.Process.Signal(syscall.SIGINT)
-	if code := p.exitCode(patience); code != 0 {
-		t.Errorf("exit code %d, want 0\n%s", code, &p.log)
+	p.Cmd.Process.Signal(syscall.SIGINT)
+	if code := p.ExitCode(patience); code != 0 {
+		t.Errorf("exit code %d, want 0\n%s", code, &p.Log)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/cmd/internal/proctest"
 	"reprise/transport"
 )
 
@@ -17,10 +18,10 @@ import (
 // wants.
 func (p *process) awaitLog(do func(), wants ...string) {
 	p.t.Helper()
-	before := len(p.log.String())
+	before := len(p.Log.String())
 	do()
 	eventually(p.t, fmt.Sprintf("a line of the log with %q", wants), func() bool {
-		for line := range strings.Lines(p.log.String()[before:]) {
+		for line := range strings.Lines(p.Log.String()[before:]) {
 			all := true
 			for _, want := range wants {
 				all = all && strings.Contains(line, want)
@@ -180,7 +181,7 @@ func TestReloadKeepsGuard(t *testing.T) {
 	put(t, file, []byte(line))
 	cfg := Default()
 	cfg.Listen, cfg.Tokens = "192.0.2.1:4433", file
-	var log text
+	var log proctest.Text
 	d := New(cfg, &log)
 	next := Default()
 	d.ReloadFrom(Source{Load: func() (Config, error) { return next, next.Validate() }})

@@ -45,7 +45,7 @@ func countOperations(t *testing.T, rnd *rand.Rand) int {
 	w := newCrashWorld(t, rnd)
 	w.life(0)
 	last := ""
-	for line := range w.daemon.lines {
+	for line := range w.daemon.Lines {
 		last = line
 	}
 	n, err := strconv.Atoi(last)
@@ -210,14 +210,14 @@ func (w *crashWorld) life(k int64) (reached bool) {
 	reached = true
 	if ready {
 		select {
-		case <-d.exited:
+		case <-d.Exited:
 		case <-time.After(lifeTime):
 			reached = false
-			d.kill()
+			d.Kill()
 		}
 	}
-	if d.cmd.ProcessState.Exited() {
-		w.t.Fatalf("the daemon ended by itself, with %d:\n%s", d.cmd.ProcessState.ExitCode(), shorten(d.log.String()))
+	if d.Cmd.ProcessState.Exited() {
+		w.t.Fatalf("the daemon ended by itself, with %d:\n%s", d.Cmd.ProcessState.ExitCode(), d.LastLog())
 	}
 	w.check(k)
 	return reached
@@ -260,12 +260,12 @@ func (w *crashWorld) end() {
 	w.o.k = 0
 	d, ready := await(w.t, command(w.t, asCrashing, w.o.args()...))
 	if !ready {
-		w.t.Fatalf("the last daemon did not start:\n%s", shorten(d.log.String()))
+		w.t.Fatalf("the last daemon did not start:\n%s", d.LastLog())
 	}
 	w.halt()
 	w.playing.Wait()
 	abandon(w.client)
-	d.kill()
+	d.Kill()
 	promises := w.promises()
 	for i := range promises {
 		if !promises[i].Sealed {

@@ -25,7 +25,7 @@ func TestFewDescriptors(t *testing.T) {
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", descriptors, limit))
 	d, ok := await(t, cmd)
 	if !ok {
-		t.Fatalf("the daemon did not start:\n%s", d.log.String())
+		t.Fatalf("the daemon did not start:\n%s", d.Log.String())
 	}
 	if got := d.metric("process_max_fds"); got != float64(limit) {
 		t.Fatalf("the daemon may have %v descriptors, want %d", got, limit)
@@ -47,8 +47,8 @@ func TestFewDescriptors(t *testing.T) {
 		t.Errorf("%v sessions were sealed, want %d", got, sessions)
 	}
 	d.terminate()
-	if log := d.log.String(); strings.Contains(log, syscall.EMFILE.Error()) {
-		t.Errorf("the daemon ran out of descriptors:\n%s", shorten(log))
+	if strings.Contains(d.Log.String(), syscall.EMFILE.Error()) {
+		t.Errorf("the daemon ran out of descriptors:\n%s", d.LastLog())
 	}
 	verdict(t, data, result.Promises)
 }

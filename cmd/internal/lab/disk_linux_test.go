@@ -68,7 +68,7 @@ func TestKilledOnFullDisk(t *testing.T) {
 	f.untilFull()
 	f.told.check(t)
 	for range 3 {
-		d.kill()
+		d.Kill()
 		var up bool
 		if d, up = tryStart(t, data, f.addr); up {
 			t.Logf("the daemon starts on the full disk, with %d bytes free", disk.free())
@@ -76,10 +76,10 @@ func TestKilledOnFullDisk(t *testing.T) {
 		} else if code := d.exitCode(); code != 3 {
 			t.Errorf("on the full disk the daemon ends with %d, want 3", code)
 		} else {
-			t.Logf("the daemon does not start on the full disk: %.300s", d.log.String())
+			t.Logf("the daemon does not start on the full disk: %.300s", d.Log.String())
 		}
 	}
-	d.kill()
+	d.Kill()
 	disk.release()
 	d = start(t, data, f.addr, "--file-interval", "200ms")
 	f.crowd.progress()

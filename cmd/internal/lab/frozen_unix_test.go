@@ -61,11 +61,11 @@ func TestGameServerFrozen(t *testing.T) {
 // freeze stops a process for a while.
 func (p *process) freeze(d time.Duration) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		p.t.Fatal(err)
 	}
 	time.Sleep(d)
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		p.t.Fatal(err)
 	}
 }

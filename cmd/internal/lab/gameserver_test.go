@@ -210,7 +210,7 @@ func (g *game) start() {
 	g.begun, g.history = nil, nil
 	g.proc = launch(g.t, command(g.t, asGameServer, g.o.args()...))
 	g.heard.Go(func() {
-		for line := range g.proc.lines {
+		for line := range g.proc.Lines {
 			if err := g.hear(line); err != nil {
 				g.t.Errorf("game server said %q: %v", line, err)
 			}
@@ -256,7 +256,7 @@ func (g *game) hear(line string) error {
 // kill is kill -9. It returns how much of session 0 was recorded some time
 // before.
 func (g *game) kill(before time.Duration) format.Tick {
-	g.proc.kill()
+	g.proc.Kill()
 	g.heard.Wait()
 	recorded := format.Tick(0)
 	for _, s := range g.history {
@@ -303,11 +303,11 @@ const progressTicks = 20
 // seal has the sessions sealed and the process end with 0.
 func (g *game) seal() {
 	g.t.Helper()
-	if _, err := io.WriteString(g.proc.stdin, "seal\n"); err != nil {
+	if _, err := io.WriteString(g.proc.Stdin, "seal\n"); err != nil {
 		g.t.Fatal(err)
 	}
 	if code := g.proc.exitCode(); code != 0 {
-		g.t.Fatalf("the game server ended with %d:\n%s", code, g.proc.log.String())
+		g.t.Fatalf("the game server ended with %d:\n%s", code, g.proc.Log.String())
 	}
 	g.heard.Wait()
 }

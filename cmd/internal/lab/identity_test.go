@@ -37,7 +37,7 @@ func TestSameIDAtOnce(t *testing.T) {
 			sessions = append(sessions, s)
 		}
 		if round%2 == 1 {
-			d.kill()
+			d.Kill()
 			d = start(t, data, d.addr)
 		}
 		promises = append(promises, theOne(t, sessions))
@@ -98,7 +98,7 @@ func TestResumedWithoutTheTicksBetween(t *testing.T) {
 		}
 	}
 	ticks(first, lost)
-	d.kill()
+	d.Kill()
 	abandon(client)
 	d = start(t, data, d.addr)
 	time.Sleep(time.Second) // its next epoch is a second of the clock

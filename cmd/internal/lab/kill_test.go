@@ -22,7 +22,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	for range kills {
 		time.Sleep(pause)
 		c.progress()
-		d.kill()
+		d.Kill()
 		d = start(t, data, d.addr, "--segment-bytes", "512KiB", "--file-interval", "200ms")
 	}
 	c.seal()

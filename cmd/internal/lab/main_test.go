@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/cmd/internal/daemon"
+	"reprise/cmd/internal/proctest"
 )
 
 // role in the environment makes the test program something else.
@@ -110,11 +111,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 // eventually waits until is holds.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
+	proctest.Eventually(t, patience, what, is)
 }
 
 // promptly holds a time to its bound. A short form shares its processors

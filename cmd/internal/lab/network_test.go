@@ -10,12 +10,13 @@ import (
 	"reprise/cmd/internal/load"
 	"reprise/format"
 	"reprise/transport"
+	"reprise/transport/roughnet"
 )
 
 // rough is a bad line: 300 ms round trip, 5 % loss, packets that overtake
 // each other and come twice. QUIC's congestion control gets about 20 KB a
 // second through it.
-var rough = weather{delay: 140 * time.Millisecond, jitter: 20 * time.Millisecond, lost: 0.05, twice: 0.02}
+var rough = roughnet.Weather{Delay: 140 * time.Millisecond, Jitter: 20 * time.Millisecond, Lost: 0.05, Twice: 0.02}
 
 // Game servers record over a bad line with black-outs and a port that
 // changes. Every tick arrives once, and the replays are those of a calm line.
@@ -25,11 +26,11 @@ func TestRoughNetwork(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	d := start(t, data, "127.0.0.1:0")
 	c := newCrowd(t)
-	var lines []*proxy
+	var lines []*roughnet.Proxy
 	for i := range 4 {
-		line := newProxy(t, d.addr, rnd, rough)
+		line := roughnet.NewProxy(t, d.addr, rnd.Uint64(), rough)
 		lines = append(lines, line)
-		client := dial(t, line.addr(), d.pin, func(cfg *transport.ClientConfig) { cfg.DeadAfter = pick(2*time.Second, 3*time.Second) })
+		client := dial(t, line.Addr().String(), d.pin, func(cfg *transport.ClientConfig) { cfg.DeadAfter = pick(2*time.Second, 3*time.Second) })
 		c.add(client, fmt.Sprintf("line-%d", i), 2, load.Script{Rate: 60, Players: 3, StepBytes: 24, StartedAt: 1})
 	}
 	// After the longer ones the clients have to connect again.
@@ -38,12 +39,12 @@ func TestRoughNetwork(t *testing.T) {
 	for _, blackOut := range blackOuts {
 		c.progress()
 		time.Sleep(calm)
-		each(lines, func(p *proxy) { p.set(func(w *weather) { w.dark = true }) })
+		each(lines, func(p *roughnet.Proxy) { p.Set(func(w *roughnet.Weather) { w.Dark = true }) })
 		time.Sleep(blackOut)
-		each(lines, func(p *proxy) { p.set(func(w *weather) { w.dark = false }) })
+		each(lines, func(p *roughnet.Proxy) { p.Set(func(w *roughnet.Weather) { w.Dark = false }) })
 		c.progress()
 		for range 3 {
-			each(lines, func(p *proxy) { p.move(t) })
+			each(lines, func(p *roughnet.Proxy) { p.Move(t) })
 			time.Sleep(calm / 4)
 		}
 	}
@@ -53,7 +54,7 @@ func TestRoughNetwork(t *testing.T) {
 	asOnCalmLine(t, c)
 }
 
-func each(lines []*proxy, do func(*proxy)) {
+func each(lines []*roughnet.Proxy, do func(*roughnet.Proxy)) {
 	for _, p := range lines {
 		do(p)
 	}
@@ -106,8 +107,8 @@ func TestEndWhileTheLastTicksTravel(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	d := start(t, data, freePort(t))
-	line := newProxy(t, d.addr, random(t), rough)
-	client := dial(t, line.addr(), d.pin, hasty, func(cfg *transport.ClientConfig) { cfg.DeadAfter = 3 * time.Second })
+	line := roughnet.NewProxy(t, d.addr, random(t).Uint64(), rough)
+	client := dial(t, line.Addr().String(), d.pin, hasty, func(cfg *transport.ClientConfig) { cfg.DeadAfter = 3 * time.Second })
 	c := newCrowd(t)
 	c.add(client, "last", 1, load.Script{Rate: 60, Players: 4, StepBytes: load.MaxStepBytes})
 	c.progress()

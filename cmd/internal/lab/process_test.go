@@ -1,125 +1,36 @@
 package lab
 
 import (
-	"bufio"
-	"bytes"
-	"io"
-	"os"
 	"os/exec"
 	"regexp"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"reprise/cmd/internal/load"
+	"reprise/cmd/internal/proctest"
 )
-
-// text collects what a process writes.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (x *text) Write(b []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.Write(b)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.String()
-}
 
 // process is this program in another role.
 type process struct {
-	t      testing.TB
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	log    text
-	lines  chan string // of its standard output, one by one
-	exited chan struct{}
+	*proctest.Process
+	t testing.TB
 }
 
 // command is this program in a role, not started yet.
 func command(t testing.TB, as string, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, args...)
-	// The race detector else lets a program wait a second at its end.
-	cmd.Env = append(os.Environ(), role+"="+as, "GORACE=atexit_sleep_ms=0")
-	return cmd
+	return proctest.Command(t, role+"="+as, args...)
 }
 
-// launch starts a command. It is killed at the end of the test, and ends with
-// this program in any case.
+// launch starts a command. It ends with this program in any case.
 func launch(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{t: t, cmd: cmd, lines: make(chan string, 1<<16), exited: make(chan struct{})}
-	cmd.Stderr = &p.log
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		p.stdin, err = cmd.StdinPipe()
-	}
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go p.attend(out)
-	t.Cleanup(func() {
-		p.kill()
-		for _, bad := range []string{"DATA RACE", "panic: ", "fatal error: "} {
-			if strings.Contains(p.log.String(), bad) {
-				t.Errorf("%s in process %d", strings.TrimSpace(bad), cmd.Process.Pid)
-			}
-		}
-		if t.Failed() {
-			t.Logf("log of process %d:\n%s", cmd.Process.Pid, shorten(p.log.String()))
-		}
-	})
-	return p
-}
-
-// attend passes the lines on and waits for the end. A line that the end cut
-// off is none.
-func (p *process) attend(out io.Reader) {
-	defer close(p.exited)
-	defer close(p.lines)
-	r := bufio.NewReader(out)
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			break
-		}
-		p.lines <- strings.TrimSuffix(line, "\n")
-	}
-	p.cmd.Wait()
-}
-
-// shorten keeps the last lines of a log.
-func shorten(s string) string {
-	lines := strings.Split(s, "\n")
-	return strings.Join(lines[max(0, len(lines)-60):], "\n")
-}
-
-// kill is kill -9.
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	<-p.exited
+	return &process{proctest.Start(t, cmd), t}
 }
 
 // terminate asks for the end, and wants exit code 0.
 func (p *process) terminate() {
 	p.t.Helper()
-	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.Terminate()
 	if code := p.exitCode(); code != 0 {
 		p.t.Errorf("exit code %d, want 0", code)
 	}
@@ -128,13 +39,7 @@ func (p *process) terminate() {
 // exitCode waits for the end.
 func (p *process) exitCode() int {
 	p.t.Helper()
-	select {
-	case <-p.exited:
-		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
-		p.t.Fatalf("still running after %v\n%s", patience, shorten(p.log.String()))
-		return -1
-	}
+	return p.ExitCode(patience)
 }
 
 // server is a daemon in a process of its own.
@@ -150,7 +55,7 @@ func start(t testing.TB, data, listen string, more ...string) *server {
 	t.Helper()
 	s, ok := tryStart(t, data, listen, more...)
 	if !ok {
-		t.Fatalf("the daemon did not start:\n%s", shorten(s.log.String()))
+		t.Fatalf("the daemon did not start:\n%s", s.LastLog())
 	}
 	return s
 }
@@ -166,20 +71,16 @@ func tryStart(t testing.TB, data, listen string, more ...string) (*server, bool)
 func await(t testing.TB, cmd *exec.Cmd) (*server, bool) {
 	t.Helper()
 	s := &server{process: launch(t, cmd)}
-	select {
-	case line, ok := <-s.lines:
-		if !ok {
-			<-s.exited
-			return s, false
-		}
-		m := readyLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Fatalf("ready line %q", line)
-		}
-		s.addr, s.pin, s.http = m[1], m[2], m[3]
-	case <-time.After(patience):
-		t.Fatalf("not ready\n%s", shorten(s.log.String()))
+	line, ok := s.Line(patience)
+	if !ok {
+		<-s.Exited
+		return s, false
 	}
+	m := readyLine.FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("ready line %q", line)
+	}
+	s.addr, s.pin, s.http = m[1], m[2], m[3]
 	return s, true
 }
 

@@ -29,7 +29,7 @@ func TestGameServerKilled(t *testing.T) {
 		killAndResume(t, g)
 	}
 	g.progress()
-	d.kill()
+	d.Kill()
 	for range 2 {
 		time.Sleep(away / 2)
 		killAndResume(t, g)

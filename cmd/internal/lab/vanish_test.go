@@ -12,6 +12,7 @@ import (
 	"reprise/cmd/internal/load"
 	"reprise/format"
 	"reprise/transport"
+	"reprise/transport/roughnet"
 )
 
 // Of many short sessions three of ten vanish without a goodbye, some of them
@@ -28,7 +29,7 @@ func TestClientsVanish(t *testing.T) {
 	cmd.Env = append(cmd.Env, "GOGC=20")
 	d, ok := await(t, cmd)
 	if !ok {
-		t.Fatalf("the daemon did not start:\n%s", d.log.String())
+		t.Fatalf("the daemon did not start:\n%s", d.Log.String())
 	}
 	w := &wave{t: t, d: d}
 	w.run("warm", 500, 0)
@@ -88,13 +89,13 @@ func (h held) String() string {
 func (w *wave) run(prefix string, n, vanish int) {
 	w.t.Helper()
 	rnd := random(w.t)
-	halfOpen := newProxy(w.t, w.d.addr, rnd, weather{darkBack: true})
+	halfOpen := roughnet.NewProxy(w.t, w.d.addr, rnd.Uint64(), roughnet.Weather{DarkBack: true})
 	var mu sync.Mutex
 	var playing sync.WaitGroup
 	for server := range 10 {
-		line := newProxy(w.t, w.d.addr, rnd, weather{})
-		client := dial(w.t, line.addr(), w.d.pin, hasty, func(cfg *transport.ClientConfig) { cfg.DeadAfter = patience })
-		knocking := dial(w.t, halfOpen.addr(), w.d.pin, hasty)
+		line := roughnet.NewProxy(w.t, w.d.addr, rnd.Uint64(), roughnet.Weather{})
+		client := dial(w.t, line.Addr().String(), w.d.pin, hasty, func(cfg *transport.ClientConfig) { cfg.DeadAfter = patience })
+		knocking := dial(w.t, halfOpen.Addr().String(), w.d.pin, hasty)
 		playing.Go(func() {
 			defer abandon(knocking)
 			promises, err := shortSessions(w.t, client, fmt.Sprintf("%s-%d", prefix, server), w.sessions+server*n/10, n/10, server < vanish)
@@ -102,7 +103,7 @@ func (w *wave) run(prefix string, n, vanish int) {
 				w.t.Errorf("a session was harmed: %v", err)
 			}
 			if server < vanish {
-				line.set(func(x *weather) { x.dark = true })
+				line.Set(func(x *roughnet.Weather) { x.Dark = true })
 			}
 			abandon(client)
 			mu.Lock()

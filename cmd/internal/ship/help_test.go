@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reprise/cmd/internal/daemon"
+	"reprise/cmd/internal/proctest"
 	"reprise/format"
 	"reprise/transport"
 )
@@ -27,29 +28,7 @@ const patience = 20 * time.Second
 // eventually waits until is holds.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
-// text collects what several goroutines write.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (x *text) Write(b []byte) (int, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.Write(b)
-}
-
-func (x *text) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.b.String()
+	proctest.Eventually(t, patience, what, is)
 }
 
 // host is a daemon in this process.
@@ -57,7 +36,7 @@ type host struct {
 	t    testing.TB
 	cfg  daemon.Config
 	d    *daemon.Daemon
-	log  text
+	log  proctest.Text
 	addr string
 }
 

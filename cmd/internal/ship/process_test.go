@@ -1,18 +1,16 @@
 package ship
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"reprise/cmd/internal/daemon"
+	"reprise/cmd/internal/proctest"
 )
 
 // as in the environment makes the test program something else.
@@ -40,71 +38,23 @@ func shipMain(dir, addr, data string) {
 	os.Exit(1)
 }
 
-// process is this program as something else.
-type process struct {
-	t    testing.TB
-	cmd  *exec.Cmd
-	out  text
-	line chan string
-	gone chan struct{}
-}
-
-func launch(t testing.TB, what string, args ...string) *process {
+// launch starts this program as something else.
+func launch(t testing.TB, what string, args ...string) *proctest.Process {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{t: t, cmd: exec.Command(self, args...), line: make(chan string, 1), gone: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), as+"="+what)
-	p.cmd.Stderr = &p.out
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(p.gone)
-		r := bufio.NewReader(out)
-		line, _ := r.ReadString('\n')
-		p.line <- line
-		fmt.Fprint(&p.out, line)
-		io.Copy(&p.out, r)
-		p.cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			t.Logf("%s:\n%s", what, &p.out)
-		}
-	})
-	return p
-}
-
-// kill is kill -9.
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	<-p.gone
+	return proctest.Start(t, proctest.Command(t, as+"="+what, args...))
 }
 
 // startDaemon starts a daemon in a process of its own and returns its
 // address.
-func startDaemon(t testing.TB, data, listen string) (*process, string) {
+func startDaemon(t testing.TB, data, listen string) (*proctest.Process, string) {
 	t.Helper()
 	p := launch(t, "daemon", "--data", data, "--listen", listen, "--http", "", "--segment-bytes", "512KiB", "--log-level", "warn")
-	select {
-	case line := <-p.line:
-		m := readyLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Fatalf("the daemon says %q\n%s", line, &p.out)
-		}
-		return p, m[1]
-	case <-time.After(patience):
-		t.Fatalf("the daemon is not ready\n%s", &p.out)
+	line, _ := p.Line(patience)
+	m := readyLine.FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("the daemon says %q\n%s", line, p.LastLog())
 	}
-	return nil, ""
+	return p, m[1]
 }
 
 // Ship and daemon are killed in turn, while files grow.
@@ -125,15 +75,15 @@ func TestBothAreKilled(t *testing.T) {
 	}
 	for range 4 {
 		time.Sleep(time.Duration(50+rnd.IntN(200)) * time.Millisecond)
-		shipping.kill()
+		shipping.Kill()
 		shipping = launch(t, "ship", dir, addr, data)
 		time.Sleep(time.Duration(50+rnd.IntN(200)) * time.Millisecond)
-		host.kill()
+		host.Kill()
 		host, addr = startDaemon(t, data, addr)
 	}
 	<-grown
 	<-grown
-	shipping.kill()
+	shipping.Kill()
 	cfg, err := hasty(dir, addr, data)
 	if err != nil {
 		t.Fatal(err)

@@ -271,6 +271,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 func FuzzSteps(f *testing.F) {
 	f.Add(uint64(1), []byte{1, 1, 20, 30, 30, 0, 5, 2, 21, 10, 10, 3})
 	f.Add(uint64(2), []byte("a move, an attack, and then some"))
+	f.Add(uint64(60), []byte{160, 1, 0, 0, 0, 0}) // a surrender, and the tick has not ended
 	f.Fuzz(func(t *testing.T, seed uint64, data []byte) {
 		g := newGame(t, seed, 2, "plains-64")
 		for ; len(data) >= 6; data = data[6:] {

@@ -232,10 +232,11 @@ func (g *Game) loadArrows(r *reader) {
 	}
 }
 
-// loadOwner reads the seat of a player who is still in the match.
+// loadOwner reads the seat of a player who has something: one who surrenders
+// loses it at the end of the tick.
 func (g *Game) loadOwner(r *reader) uint8 {
 	seat := r.int("owner", 0, len(g.sides)-1)
-	if r.err == nil && g.sides[seat].standing != playing {
+	if r.err == nil && g.sides[seat].standing == defeated {
 		r.fail("player %d owns something but is %v", g.sides[seat].player, g.sides[seat].standing)
 	}
 	return uint8(seat)

@@ -37,22 +37,23 @@ type ArchiveReport struct {
 // writes many uses one again, on one at a time.
 type Archiver struct {
 	best  zstdWriter
-	fast  zstdWriter
 	quick zstdWriter
 	good  zstdWriter
 	cols  columnWriter
 	model *rowModel // made for the first archive at ArchiveMax
+	rows  BatchBuilder
 	body  []byte
 	part  []byte
 	coded []byte
+	chunk []byte
 	out   []byte
 }
 
 // NewArchiver makes an Archiver; its memory comes with its first archive.
 func NewArchiver() *Archiver {
 	a := &Archiver{best: zstdWriter{level: zstd.SpeedBestCompression}, good: zstdWriter{level: zstd.SpeedBetterCompression},
-		quick: zstdWriter{level: zstd.SpeedDefault}, fast: zstdWriter{level: zstd.SpeedFastest}}
-	a.cols.best, a.cols.good, a.cols.trial = &a.best, &a.good, &a.fast
+		quick: zstdWriter{level: zstd.SpeedDefault}}
+	a.cols.best, a.cols.good = &a.best, &a.good
 	return a
 }
 
@@ -73,7 +74,7 @@ func (a *Archiver) Archive(src *File, out io.Writer, o ArchiveOptions) (*Archive
 	if o.Level > ArchiveMax {
 		return nil, fmt.Errorf("no archive of %v", o.Level)
 	}
-	w := &archiveWriter{a: a, src: src, out: out, o: o, t: NewTracker(), kept: map[uint64]bool{}, rows: archiveRows, most: archiveRowsMost, report: &ArchiveReport{}}
+	w := &archiveWriter{a: a, src: src, out: out, o: o, t: NewTracker(), firsts: map[int64]int{}, coming: map[uint64]int{}, whole: map[int64]int{}, rows: archiveRows, most: archiveRowsMost, report: &ArchiveReport{}}
 	if o.Level == ArchiveMax {
 		w.rows, w.most = maxRows, maxRowsMost
 	}
@@ -117,10 +118,16 @@ type archiveWriter struct {
 	// hashes counts the hashes that came by, total all there are.
 	hashes, total uint64
 	// held are the places of chunks that stand behind the ticks gathered so far.
-	held   []int64
-	kept   map[uint64]bool // keyframes that count and whose parts are coming
-	report *ArchiveReport
-	err    error
+	held []int64
+	// firsts are the keyframes that count, by the places of their first parts,
+	// whole those that came, by the places of their last ones; coming are those
+	// in between, by their ids.
+	firsts, whole map[int64]int
+	coming        map[uint64]int
+	parts         archiveReader
+	state         []byte
+	report        *ArchiveReport
+	err           error
 }
 
 // prepare checks the source, and finds out what thinning leaves behind.
@@ -135,9 +142,13 @@ func (w *archiveWriter) prepare() error {
 	if w.root, err = t.contentDigest(w.src.src, w.src.data); err != nil {
 		return err
 	}
-	w.b = NewBatchBuilder(t.meta.Width, t.meta.HashBytes, t.meta.FirstTick)
+	w.a.rows.reset(t.meta.Width, t.meta.HashBytes, t.meta.FirstTick)
+	w.b = &w.a.rows
 	w.notice.ArchiveInfo = ArchiveInfo{Level: w.o.Level, HashEvery: w.o.HashEvery}
 	w.total = t.totals.Hashes
+	for i, k := range w.src.sum.Keyframes {
+		w.firsts[k.Offset] = i
+	}
 	if t.archive != nil {
 		w.notice.leaves, w.notice.HashesLeft = t.archive.leaves, t.archive.HashesLeft
 		w.notice.HashEvery *= t.archive.HashEvery
@@ -206,8 +217,8 @@ func (w *archiveWriter) take(c Chunk, at int64, ticks *Reader) error {
 		return nil
 	case ChunkGap:
 		return w.gap(c)
-	case ChunkKeyframe:
-		if counts, err := w.counts(c.Body, at); err != nil || !counts {
+	case ChunkKeyframe, ChunkArchivedKeyframe:
+		if last, err := w.lastPart(c, at); err != nil || !last {
 			return err
 		}
 	}
@@ -215,26 +226,15 @@ func (w *archiveWriter) take(c Chunk, at int64, ticks *Reader) error {
 		w.held = append(w.held, at)
 		return nil
 	}
-	return w.copy(c)
+	return w.pass(c, at)
 }
 
-// counts tells whether a keyframe's part is one of a keyframe that counts; the
-// others are left out.
-func (w *archiveWriter) counts(body []byte, at int64) (bool, error) {
-	p, err := ParseKeyframePart(body)
-	if err != nil {
-		return false, err
+// pass writes a chunk that is not about ticks.
+func (w *archiveWriter) pass(c Chunk, at int64) error {
+	if c.Type.holdsKeyframe() {
+		return w.keyframe(c, w.whole[at])
 	}
-	for _, k := range w.src.sum.Keyframes {
-		if k.Offset == at {
-			w.kept[p.ID] = true
-		}
-	}
-	counts := w.kept[p.ID]
-	if p.Offset+uint64(len(p.Data)) == p.Total {
-		delete(w.kept, p.ID)
-	}
-	return counts, nil
+	return w.copy(c)
 }
 
 // gather adds the ticks of a chunk, as the reader gives them: with the hashes
@@ -245,15 +245,24 @@ func (w *archiveWriter) gather(c Chunk, ticks *Reader) error {
 		return err
 	}
 	var t TickRecord
-	for range n {
+	for n > 0 {
 		if err := ticks.Next(&t); err != nil {
 			return err
 		}
 		if err := w.add(&t); err != nil {
 			return err
 		}
+		empty := ticks.skipEmpty(min(n-1, w.room()))
+		w.b.addEmpty(empty)
+		n -= 1 + empty
 	}
 	return nil
+}
+
+// room is how many ticks without anything can be added before a chunk may have
+// to end.
+func (w *archiveWriter) room() int {
+	return max(0, min(MaxChunkTicks-w.b.Ticks(), int(SegmentTicks-1-(w.b.NextTick()-1)%SegmentTicks)))
 }
 
 // ticksOf reads how many ticks a chunk of either layout has.
@@ -308,7 +317,7 @@ func (w *archiveWriter) flush() error {
 		s := scanner{src: w.src.src, size: w.src.data, at: at}
 		c, _, err := s.next()
 		if err == nil {
-			err = w.copy(c)
+			err = w.pass(c, at)
 		}
 		if err != nil {
 			return err
@@ -407,7 +416,8 @@ func (a *Archiver) encode(b *Batch, level ArchiveLevel) ([]byte, error) {
 	h := archiveHead{First: b.First, Ticks: b.Ticks, flags: b.flags(), Steps: b.Steps, params: len(b.Params),
 		runs: len(b.timeline) + len(b.hashBits), times: len(b.timeBits) + len(b.times), hashes: b.hashes}
 	h.method, h.coded = a.code(b, level)
-	return appendArchive(nil, &h), nil
+	a.chunk = appendArchive(a.chunk[:0], &h)
+	return a.chunk, nil
 }
 
 // code gives the method and the coded part of a.part, which b holds.

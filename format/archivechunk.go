@@ -115,6 +115,7 @@ func appendBatchHead(dst []byte, h *archiveHead) []byte {
 type archiveReader struct {
 	parts []byte
 	body  []byte
+	state []byte // of a keyframe
 	zstd  zstdReader
 	// cols and model are made for the first chunk that needs them: they are
 	// large.

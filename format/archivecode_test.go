@@ -133,12 +133,12 @@ func TestModelsTablesAreThoseOfTheirRules(t *testing.T) {
 			t.Fatalf("stretch(%d) = %d is not the least logit", p, l)
 		}
 	}
-	if reciprocals[0] != 43690 || reciprocals[255] != 255 {
-		t.Errorf("reciprocals %d, %d", reciprocals[0], reciprocals[255])
+	if reciprocals[0] != 43690 || reciprocals[chanceLimit] != 510 {
+		t.Errorf("reciprocals %d, %d", reciprocals[0], reciprocals[chanceLimit])
 	}
 	// 0: nothing seen; then total 1: a zero, a one; total 2: two zeros, ...
-	if states.next[0] != [2]uint8{1, 2} || states.total[1] != 1 || states.total[3] != 2 {
-		t.Errorf("states begin with %v", states.next[:4])
+	if states.next[0][0] != 1 || states.next[1][0] != 2 || states.total[1] != 1 || states.total[3] != 2 {
+		t.Errorf("states begin with %v, %v", states.next[0][:4], states.next[1][:4])
 	}
 	if got := states.first[2] >> 10; got != 3262236 {
 		t.Errorf("a one that was seen makes %d", got)
@@ -225,6 +225,8 @@ func TestSpecNamesTheModelsNumbers(t *testing.T) {
 		strings.Trim(strings.ReplaceAll(fmt.Sprint(squashPoints), " ", ", "), "[]"),
 		strings.Trim(strings.ReplaceAll(fmt.Sprint(stateBounds), " ", ", "), "[]"),
 		fmt.Sprintf("begins with %d", firstWeight), fmt.Sprintf("%d + %d", leastRate, firstRate),
+		fmt.Sprintf("A nibble** has %d contexts", nibbleContexts), fmt.Sprintf("at most %d. Context", tableMost),
+		fmt.Sprintf("with %d contexts. Context *i* has 2^%d chances", flagContexts, flagBits), fmt.Sprintf("grows by 1, up to %d.", chanceLimit),
 	} {
 		if !strings.Contains(regexp.MustCompile(`\s+`).ReplaceAllString(text, " "), want) {
 			t.Errorf("the specification lacks %q", want)
@@ -243,6 +245,10 @@ func FuzzArchiveChunk(f *testing.F) {
 				f.Add(bytes.Clone(c.Body))
 			}
 		}
+	}
+	few := fewSteps(f, rand.New(rand.NewPCG(8, 8)))
+	for l := range layout(layouts) {
+		f.Add(bytes.Clone(inLayout(f, NewArchiver(), &few, l)))
 	}
 	var r archiveReader
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -10,6 +10,9 @@ type ArchiveLevel uint8
 
 // Levels are stored in files. They must not change.
 const (
+	// ArchiveNone is that of a file whose ticks stand in the ordinary layout
+	// again, and which lacks hashes that its archive has left out.
+	ArchiveNone ArchiveLevel = 0
 	// ArchiveFast is for the most replays a second.
 	ArchiveFast ArchiveLevel = 1
 	// ArchiveDefault is small, and quick to read.
@@ -18,11 +21,11 @@ const (
 	ArchiveMax ArchiveLevel = 3
 )
 
-var archiveLevels = [...]string{ArchiveFast: "fast", ArchiveDefault: "default", ArchiveMax: "max"}
+var archiveLevels = [...]string{ArchiveNone: "none", ArchiveFast: "fast", ArchiveDefault: "default", ArchiveMax: "max"}
 
 // String gives the level's name.
 func (l ArchiveLevel) String() string {
-	if l >= ArchiveFast && l <= ArchiveMax {
+	if l <= ArchiveMax {
 		return archiveLevels[l]
 	}
 	return fmt.Sprintf("level %d", uint8(l))
@@ -85,7 +88,7 @@ func appendArchiveNotice(dst []byte, n *archiveNotice) []byte {
 
 func (c *cursor) archiveInfo() ArchiveInfo {
 	i := ArchiveInfo{Level: ArchiveLevel(c.byte("the archive's level")), HashEvery: c.uvarint("one in so many hashes kept"), HashesLeft: c.uvarint("the hashes left out")}
-	if c.err == nil && (i.Level < ArchiveFast || i.Level > ArchiveMax || i.HashEvery == 0 || i.HashEvery == 1 && i.HashesLeft > 0) {
+	if c.err == nil && (i.Level == ArchiveNone && i.HashesLeft == 0 || i.Level > ArchiveMax || i.HashEvery == 0 || i.HashEvery == 1 && i.HashesLeft > 0) {
 		c.fail("an archive of %v with one in %d hashes kept and %d left out", i.Level, i.HashEvery, i.HashesLeft)
 	}
 	return i

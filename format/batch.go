@@ -259,7 +259,15 @@ func (r *BatchReader) Next(t *TickRecord) bool {
 		return false
 	}
 	*t = TickRecord{Tick: b.First + Tick(r.index), Width: b.Width}
-	r.takeSteps(t)
+	if r.empty > 0 {
+		r.empty--
+	} else {
+		r.takeSteps(t)
+	}
+	if b.hashMode|b.timeMode == presentNone {
+		r.index++
+		return true
+	}
 	if present(b.hashMode, b.hashBits, r.index) {
 		t.Hash = b.hashes[r.hashes : r.hashes+b.hashBytes : r.hashes+b.hashBytes]
 		r.hashes += b.hashBytes
@@ -275,10 +283,6 @@ func (r *BatchReader) Next(t *TickRecord) bool {
 }
 
 func (r *BatchReader) takeSteps(t *TickRecord) {
-	if r.empty > 0 {
-		r.empty--
-		return
-	}
 	b := r.b
 	run, n := binary.Uvarint(b.timeline[r.timeline:])
 	r.timeline += n
@@ -387,6 +391,14 @@ type BatchBuilder struct {
 // whose next tick is first.
 func NewBatchBuilder(width Width, hashBytes int, first Tick) *BatchBuilder {
 	return &BatchBuilder{width: width, hashBytes: hashBytes, first: first}
+}
+
+// reset makes b a new builder that has its memory.
+func (b *BatchBuilder) reset(width Width, hashBytes int, first Tick) {
+	b.Drop()
+	b.Cut()
+	b.commands, b.params = b.commands[:0], b.params[:0]
+	b.width, b.hashBytes, b.first = width, hashBytes, first
 }
 
 // Errors of a step that cannot be recorded. Nothing is recorded then.
@@ -552,6 +564,13 @@ func (b *BatchBuilder) Add(t *TickRecord) error {
 		b.Hash(t.Tick, t.Hash)
 	}
 	return nil
+}
+
+// addEmpty closes so many ticks of which nothing is recorded. The builder must
+// have no open step.
+func (b *BatchBuilder) addEmpty(ticks int) {
+	b.empty += ticks
+	b.ticks += ticks
 }
 
 func (b *BatchBuilder) copySteps(t *TickRecord) error {

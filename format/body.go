@@ -262,8 +262,7 @@ func AppendKeyframePart(dst []byte, p KeyframePart) []byte {
 // body.
 func ParseKeyframePart(body []byte) (KeyframePart, error) {
 	c := cursor{b: body}
-	p := KeyframePart{ID: c.uvarint("the keyframe's id"), NextTick: c.tick("the keyframe's next tick"),
-		Total: c.uvarint("the keyframe's size"), Offset: c.uvarint("the part's offset")}
+	p := c.partHead()
 	p.Data = c.bytes(c.rest(), "the part's data")
 	if c.err == nil && (p.Total > MaxKeyframe || p.Offset > p.Total || uint64(len(p.Data)) > p.Total-p.Offset || len(p.Data) > MaxKeyframePart) {
 		c.fail("keyframe part of %d bytes at %d of %d: the most is %d at once and %d in all", len(p.Data), p.Offset, p.Total, MaxKeyframePart, MaxKeyframe)
@@ -272,6 +271,12 @@ func ParseKeyframePart(body []byte) (KeyframePart, error) {
 		c.fail("keyframe part without data")
 	}
 	return p, c.done()
+}
+
+// partHead reads what every part of a keyframe begins with.
+func (c *cursor) partHead() KeyframePart {
+	return KeyframePart{ID: c.uvarint("the keyframe's id"), NextTick: c.tick("the keyframe's next tick"),
+		Total: c.uvarint("the keyframe's size"), Offset: c.uvarint("the part's offset")}
 }
 
 // SplitKeyframe cuts a keyframe into parts of at most MaxKeyframePart.

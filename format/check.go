@@ -55,7 +55,7 @@ func (f *File) Check() (*CheckReport, error) {
 	k, err := f.checked()
 	report := &CheckReport{Chunks: k.chunks, Root: k.t.digest, Signatures: k.signatures, Notices: k.t.TakeNotices()}
 	for _, k := range k.t.openKeyframes() {
-		report.Notices = append(report.Notices, fmt.Sprintf("keyframe before tick %d is not whole: %d of %d bytes", k.info.NextTick, k.got, k.info.Size))
+		report.Notices = append(report.Notices, fmt.Sprintf("keyframe before tick %d is not whole: %d of %s", k.info.NextTick, k.got, plural(k.info.Size, "byte")))
 	}
 	return report, err
 }
@@ -96,7 +96,7 @@ type footerCheck struct {
 
 // footerOrder gives what may stand behind each chunk of a footer.
 var footerOrder = map[ChunkType][]ChunkType{
-	ChunkEnd: {ChunkDigest}, ChunkDigest: {ChunkSummary, ChunkLeaves}, ChunkLeaves: {ChunkSummary}, ChunkSummary: {ChunkSeek},
+	ChunkEnd: {ChunkDigest, ChunkSparse}, ChunkDigest: {ChunkSummary, ChunkLeaves}, ChunkSparse: {ChunkSummary, ChunkLeaves}, ChunkLeaves: {ChunkSummary}, ChunkSummary: {ChunkSeek},
 	ChunkSeek: {ChunkTrailer, ChunkSignature}, ChunkSignature: {ChunkTrailer, ChunkSignature},
 }
 
@@ -117,8 +117,8 @@ func (k *footerCheck) chunk(c Chunk, at int64) error {
 	}
 	k.last = c.Type
 	switch c.Type {
-	case ChunkDigest:
-		return k.digest(c.Body, at)
+	case ChunkDigest, ChunkSparse:
+		return k.digest(c, at)
 	case ChunkSignature:
 		return k.signature(c.Body, at)
 	case ChunkSummary:
@@ -149,15 +149,15 @@ func (k *footerCheck) atEnd(at int64) error {
 
 // digest names the first segment whose content is not what was sealed, or
 // what else is not.
-func (k *footerCheck) digest(body []byte, at int64) error {
-	sealed, err := parseDigest(body)
+func (k *footerCheck) digest(c Chunk, at int64) error {
+	sealed, err := sealedBy(c)
 	if err != nil {
 		return shift(err, at+chunkMinSize)
 	}
 	if sealed.root == *k.t.digest {
-		return shift(same(Chunk{Type: ChunkDigest, Body: body}, k.want.digest), at+chunkMinSize)
+		return shift(same(c, k.t.sealing(c.Type)), at+chunkMinSize)
 	}
-	return &ChangedError{Offset: at, What: k.changed(sealed, at+chunkMinSize+int64(len(body)))}
+	return &ChangedError{Offset: at, What: k.changed(sealed, at+chunkMinSize+int64(len(c.Body)))}
 }
 
 // changed says what is not as sealed. A leaves chunk, if there is one, stands

@@ -59,6 +59,8 @@ const (
 	ChunkEnd      ChunkType = 0x06
 	// ChunkArchived holds ticks in the archive layout.
 	ChunkArchived ChunkType = 0x07
+	// ChunkArchivedKeyframe holds a part of a keyframe, compressed.
+	ChunkArchivedKeyframe ChunkType = 0x08
 
 	ChunkRedaction ChunkType = 0x80
 
@@ -75,15 +77,19 @@ const (
 
 	ChunkLeaves    ChunkType = 0x8A
 	ChunkSignature ChunkType = 0x8B
+	// ChunkSparse is a digest without the leaves of segments in which nothing
+	// stands.
+	ChunkSparse ChunkType = 0x8C
 )
 
 var chunkNames = map[ChunkType]string{
 	ChunkMeta: "metadata", ChunkBook: "code book", ChunkTicks: "ticks", ChunkGap: "gap",
 	ChunkKeyframe: "keyframe", ChunkEnd: "end", ChunkPlayers: "players", ChunkHashes: "hashes",
-	ChunkArchived: "archived ticks", ChunkArchive: "archive notice",
+	ChunkArchived: "archived ticks", ChunkArchivedKeyframe: "archived keyframe", ChunkArchive: "archive notice",
 	ChunkMark: "mark", ChunkReports: "reports", ChunkDigest: "digest", ChunkSummary: "summary",
 	ChunkSeek: "seek table", ChunkTrailer: "trailer",
 	ChunkRedaction: "redaction", ChunkLeaves: "leaves", ChunkSignature: "signature",
+	ChunkSparse: "sparse digest",
 }
 
 // String names the type.
@@ -108,7 +114,7 @@ func (t ChunkType) opens() bool {
 
 // ofFooter tells whether the type stands behind the end.
 func (t ChunkType) ofFooter() bool {
-	return t >= ChunkDigest && t <= ChunkTrailer || t == ChunkLeaves || t == ChunkSignature
+	return t >= ChunkDigest && t <= ChunkTrailer || t == ChunkLeaves || t == ChunkSignature || t == ChunkSparse
 }
 
 // Chunk is one framed record. Body points into the bytes it was parsed

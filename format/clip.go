@@ -3,6 +3,7 @@ package format
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrNoStart is returned for a clip that no simulation could play: it would
@@ -34,24 +35,31 @@ type ClipReport struct {
 	Keyframe             bool
 	Ticks, Steps, Hashes uint64
 	Gaps                 []Gap
-	// Source is what the clip says of the replay that it was cut from.
+	// Source is what the clip says of the replay that it was cut from. Nothing
+	// in the clip proves it.
 	Source string
+	// Signers are the keys whose signatures over the source hold; Source names
+	// them. Doubt says why those of a signed source are not named: it did not
+	// pass its check.
+	Signers []PublicKey
+	Doubt   error
 }
 
 // Clip cuts a range of ticks out of a replay: a file that can be played and
 // verified alone. It keeps the numbers of the ticks, their hashes and times,
 // the keyframes, marks and reports of its ticks, and every join and leave up
 // to its end. It begins with a keyframe, unless that is the replay's own
-// first tick. Its label LabelClipOf names the replay and the range; it has no
-// session id, for it is not the session. The leaves of whole segments are
-// those of the replay. out must be empty; after an error it is of no use.
+// first tick. Its label LabelClipOf names the replay, the range, and who had
+// signed the replay, which is checked for that; it has no session id, for it is
+// not the session. The leaves of whole segments are those of the replay. out must be empty; after an error it is of no use.
 func Clip(f *File, out ReplayFile, o ClipOptions) (*ClipReport, error) {
 	s := f.sum
 	first, err := f.clipStart(&o)
 	if err != nil {
 		return nil, err
 	}
-	source := fmt.Sprintf("%s, ticks %d to %d", identity(s), o.From, o.To)
+	signers, doubt := f.signers()
+	source := fmt.Sprintf("%s, ticks %d to %d", identity(s), o.From, o.To) + signedBy(signers)
 	meta := *s.Meta
 	meta.Session, meta.FirstTick = "", first
 	meta.Labels = append(meta.Labels[:len(meta.Labels):len(meta.Labels)], Label{LabelClipOf, source})
@@ -75,11 +83,41 @@ func Clip(f *File, out ReplayFile, o ClipOptions) (*ClipReport, error) {
 	if err := w.finish(endingOf(f, "clip")); err != nil {
 		return nil, err
 	}
-	return clipReport(w.t.Summary(), source), nil
+	report := clipReport(w.t.Summary())
+	report.Source, report.Signers, report.Doubt = source, signers, doubt
+	return report, nil
 }
 
-func clipReport(s *Summary, source string) *ClipReport {
-	r := &ClipReport{First: s.Meta.FirstTick, Last: s.NextTick - 1, Ticks: s.Ticks, Steps: s.Steps, Hashes: s.Hashes, Gaps: s.Gaps, Source: source}
+// signers gives the keys of a replay's signatures, once the replay passed its
+// check.
+func (f *File) signers() (list []PublicKey, err error) {
+	if len(f.signatures) == 0 {
+		return nil, nil
+	}
+	k, err := f.checked()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range k.signatures {
+		list = append(list, g.Key)
+	}
+	return list, nil
+}
+
+// signedBy is how the label of a clip names those who signed its source.
+func signedBy(keys []PublicKey) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	var ids []string
+	for _, k := range keys {
+		ids = append(ids, "key "+k.ID())
+	}
+	return ", signed by " + strings.Join(ids, ", ")
+}
+
+func clipReport(s *Summary) *ClipReport {
+	r := &ClipReport{First: s.Meta.FirstTick, Last: s.NextTick - 1, Ticks: s.Ticks, Steps: s.Steps, Hashes: s.Hashes, Gaps: s.Gaps}
 	for _, k := range s.Keyframes {
 		r.Keyframe = r.Keyframe || k.NextTick == r.First
 	}

@@ -204,3 +204,48 @@ func TestWholeSegmentsOfAClipKeepTheirLeaves(t *testing.T) {
 		t.Error("segment 0 is not whole in the clip, but has the same leaves")
 	}
 }
+
+func TestClipNamesWhoSignedItsSource(t *testing.T) {
+	_, b := smallSession().file(t, 1)
+	one, other := testKey(1), testKey(2)
+	id := func(n byte) string { return publicKey(testKey(n)).ID() }
+	plain := openBytes(t, b)
+	statement := NewStatement(EndSealed, Digest{}, plain.Summary().Meta)
+	for name, c := range map[string]struct {
+		file    []byte
+		signers string
+		doubt   string
+	}{
+		"nobody":   {b, "", ""},
+		"one":      {signedFile(t, b, one), ", signed by key " + id(1), ""},
+		"two":      {signedFile(t, b, one, other), ", signed by key " + id(1) + ", key " + id(2), ""},
+		"nor this": {signedAs(t, b, appendSignature(nil, statement.Sign(one))), "", "has signed is another content"},
+	} {
+		got, report := clipped(t, openBytes(t, c.file), ClipOptions{From: 101, To: 101})
+		want := "session match-7, root " + plain.Summary().Digest.String() + ", ticks 101 to 101" + c.signers
+		if report.Source != want || got.Summary().Meta.Labels[len(got.Summary().Meta.Labels)-1] != (Label{LabelClipOf, want}) {
+			t.Errorf("%s: the clip says %q, want %q", name, report.Source, want)
+		}
+		if doubt := fmt.Sprint(report.Doubt); (report.Doubt != nil) != (c.doubt != "") || !strings.Contains(doubt, c.doubt) {
+			t.Errorf("%s: doubt %v", name, report.Doubt)
+		}
+		if len(got.Signatures()) > 0 {
+			t.Errorf("%s: the clip is signed by %v", name, got.Signatures())
+		}
+		if merged := matchOf(got.Summary().Meta); merged != "match-7" {
+			t.Errorf("%s: the clip is of %q", name, merged)
+		}
+	}
+}
+
+func TestWhatWasMadeOfACopySaysWhatThatLacks(t *testing.T) {
+	_, b := privateSession().file(t, 700)
+	thin := archiveOf(t, openBytes(t, b), ArchiveOptions{HashEvery: 20})
+	_, red := redact(t, thin, erasedLabels)
+	for file, want := range map[string]string{string(b): "", string(thin): ", thinned", string(red): ", redacted, thinned"} {
+		f := openBytes(t, []byte(file))
+		if got := identity(f.Summary()); !strings.HasSuffix(got, f.Summary().Digest.String()+want) {
+			t.Errorf("%s, want%s behind the root", got, want)
+		}
+	}
+}

@@ -5,8 +5,11 @@ package format
 // keeps the values of each kind apart, as numbers.
 
 const (
-	// maxColumns is how many columns a code has.
-	maxColumns = 16
+	// maxColumns is how many columns a code has without a counted list, and
+	// countedColumns with one, which has the last of them to itself.
+	maxColumns     = 16
+	countedColumns = 24
+	listColumn     = countedColumns - 1
 	// smallStream is where a stream gets a frame of its own. Shorter ones share
 	// one.
 	smallStream = 768
@@ -50,18 +53,57 @@ const (
 // layout says how a code's parameters are spread over columns: over at most
 // 16, 8, 4 or 2 by its lowest two bits; with bit 2 counted from the last
 // parameter on, which keeps what stands behind a list of changing length in its
-// column.
+// column. The layouts from layoutCounted on are for steps in which a parameter
+// says how many of those behind it are a list: parameter 1 in the first of
+// them, parameter 2 in the next, and so on.
 type layout uint8
 
-const layouts = 8
+// Layouts are stored in files. They must not change.
+const (
+	layoutCounted = 8
 
-// column is the column of parameter i of count. The first parameter has the
-// first column to itself, the last column is that of all later ones.
-func (l layout) column(i, count int) int {
-	if l&4 != 0 && i > 0 {
-		i = count - i
+	layouts = 16
+)
+
+// stepColumns gives the columns of one step's parameters.
+type stepColumns struct {
+	layout layout
+	count  int // parameters of the step
+	length int // of the counted list
+	end    int // place behind it
+}
+
+// column is the column of parameter i. The last column of a layout is that of
+// all later parameters; a counted list has one more.
+func (s *stepColumns) column(i int) int {
+	switch {
+	case s.layout >= layoutCounted && i < s.end && i >= s.end-s.length:
+		return listColumn
+	case s.layout >= layoutCounted && i >= s.end:
+		return min(i-s.length, listColumn-1)
+	case s.layout >= layoutCounted:
+		return i
+	case s.layout&4 != 0 && i > 0:
+		i = s.count - i
 	}
-	return min(i, maxColumns>>(l&3)-1)
+	return min(i, maxColumns>>(s.layout&3)-1)
+}
+
+// counts tells whether parameter i counts a list.
+func (s *stepColumns) counts(i int) bool {
+	return s.layout >= layoutCounted && i == int(s.layout-layoutCounted)+1
+}
+
+// behind is how many parameters stand behind parameter i: a list's length is
+// kept as the distance to it.
+func (s *stepColumns) behind(i int) uint64 { return uint64(s.count - i - 1) }
+
+// setList takes the length of the list behind parameter i. One that does not
+// fit is none.
+func (s *stepColumns) setList(i int, n uint64) {
+	if n <= s.behind(i) {
+		s.length, s.end = int(n), i+1+int(n)
+	}
 }
 
 // A stream of numbers begins with a byte: its form, its transform and the bytes

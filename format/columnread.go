@@ -46,7 +46,7 @@ type codeReader struct {
 	code    uint16
 	layout  layout
 	shapes  int // 1 + the last shape
-	columns [maxColumns]columnValues
+	columns [countedColumns]columnValues
 }
 
 // columnValues are the values of one column that were not taken yet.
@@ -186,6 +186,10 @@ func (r *columnReader) numbers(n int) numberReader {
 func (r *columnReader) varints(nums []uint64) {
 	b := r.stream(r.c.limitedInt("the bytes of numbers", len(nums)*binary.MaxVarintLen64))
 	for i := range nums {
+		if len(b) > 0 && b[0] < 0x80 {
+			nums[i], b = uint64(b[0]), b[1:]
+			continue
+		}
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
 			r.c.fail("number %d of %d is no uvarint", i, len(nums))
@@ -263,12 +267,27 @@ func (r *columnReader) addShape(shape uint32) {
 			r.c.fail("more than %d codes", maxColumnCodes)
 			return
 		}
-		r.codes = append(r.codes, codeReader{code: code})
+		r.addCode(code)
 		r.places[code] = uint16(len(r.codes))
 	}
 	c := &r.codes[r.places[code]-1]
 	r.shapes, r.uses, r.next = append(r.shapes, shape), append(r.uses, 0), append(r.next, c.shapes)
 	c.shapes = len(r.shapes)
+}
+
+// addCode begins the columns of a code where those of an earlier chunk stood:
+// they are large, and what is left of them in one that is empty is never taken.
+func (r *columnReader) addCode(code uint16) {
+	if len(r.codes) == cap(r.codes) {
+		r.codes = append(r.codes, codeReader{})
+	} else {
+		r.codes = r.codes[:len(r.codes)+1]
+	}
+	c := &r.codes[len(r.codes)-1]
+	c.code, c.shapes = code, 0
+	for i := range c.columns {
+		c.columns[i].count = 0
+	}
 }
 
 // readTimeline reads runs and times into the end of a chunk's parts.
@@ -318,12 +337,7 @@ func (r *columnReader) readCode(c *codeReader) {
 	if r.c.err == nil && c.layout >= layouts {
 		r.c.fail("layout %d", c.layout)
 	}
-	for s := c.shapes; s > 0; s = r.next[s-1] {
-		count := int(r.shapes[s-1] & 0xff)
-		for i := range count {
-			c.columns[c.layout.column(i, count)].count += r.uses[s-1]
-		}
-	}
+	r.countColumns(c)
 	for i := range c.columns {
 		if col := &c.columns[i]; col.count > 0 {
 			r.readColumn(col)
@@ -331,8 +345,31 @@ func (r *columnReader) readCode(c *codeReader) {
 	}
 }
 
+// countColumns finds how many parameters each column of a code has. With a
+// counted list the shapes give no more than their sum.
+func (r *columnReader) countColumns(c *codeReader) {
+	params := 0
+	for s := c.shapes; s > 0; s = r.next[s-1] {
+		cols := stepColumns{layout: c.layout, count: int(r.shapes[s-1] & 0xff)}
+		params += cols.count * r.uses[s-1]
+		for i := 0; i < cols.count && c.layout < layoutCounted; i++ {
+			c.columns[cols.column(i)].count += r.uses[s-1]
+		}
+	}
+	if c.layout < layoutCounted {
+		return
+	}
+	for i := range c.columns {
+		c.columns[i].count = r.c.limitedInt("the parameters of a column", params)
+		params -= c.columns[i].count
+	}
+	if r.c.err == nil && params > 0 {
+		r.c.fail("%d parameters without a column", params)
+	}
+}
+
 func (r *columnReader) readColumn(col *columnValues) {
-	col.kind = r.c.byte("a kind")
+	col.kind, col.kinds, col.values[streamElements] = r.c.byte("a kind"), nil, numberReader{}
 	var n [kinds]int
 	switch {
 	case col.kind < kinds:
@@ -385,14 +422,22 @@ func (r *columnReader) params(h *archiveHead) []byte { return r.bytes.take(h.par
 func (r *columnReader) step(w *rowWriter, c *codeReader, count int) error {
 	var left uint64
 	var player byte
+	s := stepColumns{layout: c.layout, count: count}
 	for i := range count {
-		col := &c.columns[c.layout.column(i, count)]
+		col := &c.columns[s.column(i)]
 		kind := col.kind
+		if col.count--; col.count < 0 {
+			return errRows
+		}
 		if kind == kinds {
 			kind, col.kinds = col.kinds[0], col.kinds[1:]
 		}
 		if kind == kindInt {
 			v, ok := col.values[streamInts].next(left, player)
+			if s.counts(i) {
+				v += s.behind(i)
+				s.setList(i, v)
+			}
 			if i == 0 {
 				player = byte(v)
 			}

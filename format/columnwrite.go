@@ -11,7 +11,6 @@ import (
 type columnWriter struct {
 	best   *zstdWriter
 	good   *zstdWriter
-	trial  *zstdWriter
 	places [1 << 16]uint16 // 1 + place of a code in codes
 	codes  []codeWriter
 	shapes map[uint32]uint64
@@ -19,6 +18,9 @@ type columnWriter struct {
 
 	layouts map[uint16]layout
 	forms   map[streamKey]byte
+	learned map[uint16]learned
+	volumes []volume
+	tried   codeWriter
 
 	small, large []byte
 	text, other  []byte
@@ -27,6 +29,7 @@ type columnWriter struct {
 	bytes, frame []byte
 	second       []byte
 	gaps, steps  []number
+	guess        guesser
 }
 
 // streamKey names a stream of an archive.
@@ -41,7 +44,7 @@ const noColumn = 255
 type codeWriter struct {
 	code    uint16
 	layout  layout
-	columns [maxColumns]column
+	columns [countedColumns]column
 }
 
 // column has the values of one column.
@@ -61,7 +64,7 @@ var errColumns = errors.New("too many codes for columns")
 
 // begin forgets what was learned from another archive.
 func (w *columnWriter) begin() {
-	w.layouts, w.forms = map[uint16]layout{}, map[streamKey]byte{}
+	w.layouts, w.forms, w.learned = map[uint16]layout{}, map[streamKey]byte{}, map[uint16]learned{}
 }
 
 func (w *columnWriter) reset() {
@@ -94,7 +97,7 @@ func (w *columnWriter) encode(dst []byte, b *Batch) ([]byte, error) {
 	if len(w.small) > smallLimit(len(b.Commands)+len(b.Params)) {
 		return nil, errColumns
 	}
-	w.frame = w.best.frame(w.frame[:0], w.small)
+	w.frame = w.good.frame(w.frame[:0], w.small)
 	dst = binary.AppendUvarint(dst, uint64(len(w.small)))
 	dst = binary.AppendUvarint(dst, uint64(len(w.frame)))
 	dst = append(dst, w.frame...)
@@ -152,14 +155,20 @@ func (c *codeWriter) reset(code uint16, l layout) {
 func (w *columnWriter) step(c *codeWriter, params []byte, at, count int) int {
 	var left uint64
 	var player byte
+	s := stepColumns{layout: c.layout, count: count}
 	for i := range count {
 		t, n := takeToken(params[at:])
 		at += n
-		col := &c.columns[c.layout.column(i, count)]
+		col := &c.columns[s.column(i)]
 		col.kinds = append(col.kinds, t.kind)
 		switch t.kind {
 		case kindInt:
-			col.add(streamInts, number{t.num, left, player})
+			v := t.num
+			if s.counts(i) {
+				s.setList(i, v)
+				v -= s.behind(i)
+			}
+			col.add(streamInts, number{v, left, player})
 			left = t.num
 			if i == 0 {
 				player = byte(t.num)
@@ -251,6 +260,11 @@ func (w *columnWriter) writeTimeline(b *Batch) {
 
 func (w *columnWriter) writeCode(c *codeWriter) {
 	w.small = append(w.small, byte(c.layout))
+	if c.layout >= layoutCounted {
+		for i := range c.columns {
+			w.small = binary.AppendUvarint(w.small, uint64(len(c.columns[i].kinds)))
+		}
+	}
 	for i := range c.columns {
 		col := &c.columns[i]
 		if len(col.kinds) == 0 {
@@ -290,7 +304,7 @@ func (w *columnWriter) numbers(key streamKey, values []number) {
 	}
 	how, ok := w.forms[key]
 	if !ok {
-		how, _ = w.pick(values)
+		how = w.pick(values)
 		if len(values) >= learnedNumbers {
 			w.forms[key] = how
 		}
@@ -373,6 +387,10 @@ func (w *columnWriter) planes(nums []uint64, width int) {
 	}
 }
 
+// worthBest is how many times shorter than a stream its frame has to be for the
+// best encoder to be worth its time: it is quick in long matches alone.
+const worthBest = 10
+
 // stream writes a stream whose length the reader knows.
 func (w *columnWriter) stream(b []byte) {
 	if len(b) < smallStream {
@@ -380,7 +398,7 @@ func (w *columnWriter) stream(b []byte) {
 		return
 	}
 	w.frame = w.good.frame(w.frame[:0], b)
-	if len(w.frame) < len(b)*worthBest/10 {
+	if len(w.frame)*worthBest < len(b) {
 		if w.second = w.best.frame(w.second[:0], b); len(w.second) < len(w.frame) {
 			w.frame, w.second = w.second, w.frame
 		}

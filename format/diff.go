@@ -286,7 +286,7 @@ func (d *differ) next(r *Reader, t *TickRecord) bool {
 
 // only reports a tick that one of the replays does not have.
 func (d *differ) only(t *TickRecord, sides func(string) (string, string)) {
-	a, b := sides(fmt.Sprintf("%d steps", t.Steps))
+	a, b := sides(plural(t.Steps, "step"))
 	d.report(Difference{Aspect: DiffTicks, Tick: t.Tick, HasTick: true, Step: -1, What: "the tick", A: a, B: b})
 }
 
@@ -432,9 +432,9 @@ func (d *differ) oneKeyframe(tick Tick, x, y *Keyframe) {
 	case x == nil && y == nil:
 		return
 	case y == nil:
-		diff.A = fmt.Sprintf("%d bytes", len(x.State))
+		diff.A = plural(len(x.State), "byte")
 	case x == nil:
-		diff.B = fmt.Sprintf("%d bytes", len(y.State))
+		diff.B = plural(len(y.State), "byte")
 	case bytes.Equal(x.State, y.State):
 		return
 	default:
@@ -457,7 +457,7 @@ func firstDifferent(a, b []byte) int {
 // bytesAt prints some bytes of a state.
 func bytesAt(state []byte, at int) string {
 	const most = 8
-	return fmt.Sprintf("%x of %d bytes", state[at:min(at+most, len(state))], len(state))
+	return fmt.Sprintf("%x of %s", state[at:min(at+most, len(state))], plural(len(state), "byte"))
 }
 
 func (d *differ) reports() {

@@ -22,16 +22,19 @@
 //	meta.go metacodec.go summary.go    what a session says about itself
 //	machine.go                         the facts about a machine, and their comparison
 //	tracker.go digest.go footer.go     order, content digest, end of a file
+//	sparse.go                          a digest without the leaves of nothing
 //	writer.go scan.go reader.go        files
 //	file.go wrap.go                    any format behind one Open
 //	rply1.go jsonl.go rawstate.go      other formats
 //	check.go leaves.go sign.go         proof
-//	redaction.go redact.go             copies without what is personal
+//	copier.go redaction.go redact.go   copies without what is personal
 //	archive.go archivechunk.go same.go the archive layout, and the proof that nothing is lost
+//	archivekeyframe.go                 its keyframes
 //	token.go column.go columnread.go   its columns
 //	model.go modelmix.go modelwalk.go  its models and arithmetic coder
+//	unarchive.go                       the way back to the ordinary layout
 //	repair.go                          rescue
-//	errors.go limits.go                what is refused, and where it ends
+//	errors.go limits.go plural.go      what is refused, and where it ends
 //
 // Mind that decoded strings, bytes, big integers and lists refer to the
 // memory they were read from (Value.Clone makes them independent), and that

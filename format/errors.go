@@ -59,7 +59,7 @@ func (e *TornError) Error() string {
 	if e.Offset == e.Size {
 		return fmt.Sprintf("torn at offset %d (the rest is missing), %s", e.Offset, last)
 	}
-	return fmt.Sprintf("torn at offset %d (%d bytes of an unfinished record), %s", e.Offset, e.Size-e.Offset, last)
+	return fmt.Sprintf("torn at offset %d (%s of an unfinished record), %s", e.Offset, plural(e.Size-e.Offset, "byte"), last)
 }
 
 // Is matches ErrTorn.

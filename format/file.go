@@ -240,7 +240,7 @@ func follow(t *Tracker, src io.ReaderAt, size int64, each func(Chunk, int64) err
 			}
 			finished = c.Type == ChunkTrailer
 			if finished && s.at < size {
-				return s.at, &CorruptError{Offset: s.at, What: fmt.Sprintf("%d bytes after the trailer", size-s.at)}
+				return s.at, &CorruptError{Offset: s.at, What: plural(size-s.at, "byte") + " after the trailer"}
 			}
 			continue
 		}
@@ -290,6 +290,7 @@ func (f *File) Keyframe(i int) (*Keyframe, error) {
 	info := f.sum.Keyframes[i]
 	k := &Keyframe{NextTick: info.NextTick, State: []byte{}}
 	s := scanner{src: f.src, size: f.data, at: info.Offset}
+	var parts archiveReader
 	for uint64(len(k.State)) < info.Size || info.Size == 0 {
 		c, at, err := s.next()
 		if err == io.EOF {
@@ -298,10 +299,10 @@ func (f *File) Keyframe(i int) (*Keyframe, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.Type != ChunkKeyframe {
+		if !c.Type.holdsKeyframe() {
 			continue
 		}
-		p, err := ParseKeyframePart(c.Body)
+		p, err := parts.part(c)
 		if err != nil {
 			return nil, shift(err, s.at-int64(len(c.Body)))
 		}

@@ -69,7 +69,7 @@ func (t *Tracker) FooterWith(src io.ReaderAt, size int64, state EndState, reason
 		return nil, err
 	}
 	dst := AppendChunk(nil, ChunkEnd, 0, end)
-	dst = AppendChunk(dst, ChunkDigest, 0, f.digest)
+	dst = AppendChunk(dst, f.digestType, 0, f.digest)
 	if o.Leaves {
 		if t.content.lists == nil {
 			return nil, errNotListed
@@ -107,7 +107,11 @@ var errNotListed = errors.New("the leaves were not listed from the start")
 
 // footer holds the bodies of the chunks behind the end that follow from the
 // content.
-type footer struct{ digest, leaves, summary, seek []byte }
+type footer struct {
+	// digestType is ChunkDigest or ChunkSparse.
+	digestType                    ChunkType
+	digest, leaves, summary, seek []byte
+}
 
 // footer makes the bodies of the footer. The content's chunks stand before
 // size in src, and the end chunk has been applied.
@@ -116,13 +120,14 @@ func (t *Tracker) footer(src io.ReaderAt, size int64) (footer, error) {
 	if err != nil {
 		return footer{}, err
 	}
-	segments := t.content.segments
-	if len(segments) > maxSegments {
-		segments = nil
-	}
 	s := t.Summary()
 	s.Digest = &root
-	f := footer{digest: appendDigest(nil, root, segments), summary: appendSummary(nil, s), seek: appendSeek(nil, t.seek)}
+	f := footer{digestType: ChunkDigest, digest: t.sealing(ChunkDigest), summary: appendSummary(nil, s), seek: appendSeek(nil, t.seek)}
+	if t.archive != nil {
+		if sparse := t.sealing(ChunkSparse); len(sparse) < len(f.digest) {
+			f.digestType, f.digest = ChunkSparse, sparse
+		}
+	}
 	if t.content.lists != nil {
 		f.leaves = t.content.leafList(root).AppendBody(nil)
 	}
@@ -133,6 +138,19 @@ func (t *Tracker) footer(src io.ReaderAt, size int64) (footer, error) {
 		return f, fmt.Errorf("%w: seek table of %d bytes", ErrLimit, len(f.seek))
 	}
 	return f, nil
+}
+
+// sealing gives the body of a digest chunk of a kind, once the content is
+// closed.
+func (t *Tracker) sealing(kind ChunkType) []byte {
+	segments := t.content.segments
+	if len(segments) > maxSegments {
+		segments = nil
+	}
+	if kind == ChunkSparse {
+		return appendSparse(nil, *t.digest, segments)
+	}
+	return appendDigest(nil, *t.digest, segments)
 }
 
 // appendTrailer appends the body of a trailer chunk: the offset of the

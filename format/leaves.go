@@ -192,7 +192,7 @@ func (l *LeafList) differsIn(kind byte, sealed *LeafList) string {
 	if l.groups[kind].n == sealed.groups[kind].n {
 		return fmt.Sprintf("the %ss are not what was sealed", name)
 	}
-	return fmt.Sprintf("there are %d %ss, sealed were %d", l.groups[kind].n, name, sealed.groups[kind].n)
+	return fmt.Sprintf("it has %s, and was sealed with %d", plural(l.groups[kind].n, name), sealed.groups[kind].n)
 }
 
 // nextKnown is the next chunk of a known type at or after offset at; false

@@ -61,7 +61,7 @@ func makeStretch() (t [4096]int16) {
 }
 
 // makeReciprocals gives 65536/(n + 1.5).
-func makeReciprocals() (t [256]uint32) {
+func makeReciprocals() (t [chanceLimit + 1]uint32) {
 	for n := range t {
 		t[n] = uint32(131072 / (2*n + 3))
 	}
@@ -72,16 +72,14 @@ func makeReciprocals() (t [256]uint32) {
 // what it has seen. The more it has seen, the less it moves.
 type chance uint32
 
-// chanceLimit is where the count stops.
-const chanceLimit = 255
+// chanceLimit is where the count stops. It is a mask of the count, too.
+const chanceLimit = 127
 
 func (c chance) logit() int32 { return int32(stretchTable[c>>20]) }
 
-func (c chance) seen() int32 { return int32(c & 1023) }
-
 // learn moves the chance towards a bit.
 func (c *chance) learn(bit uint32) {
-	n, p := *c&1023, int64(*c>>10)
+	n, p := *c&chanceLimit, int64(*c>>10)
 	target := int64(bit) * (1<<22 - 1)
 	p += (target - p) * int64(reciprocals[n]) >> 16
 	if n < chanceLimit {
@@ -136,8 +134,8 @@ func shrunk(n int) int {
 
 // stateTable has the states' numbers.
 type stateTable struct {
-	next  [256][2]uint8
-	first [256]chance // what a state is worth before anything is learned
+	next  [2][256]uint8 // by the bit that comes
+	first [256]chance   // what a state is worth before anything is learned
 	total [256]uint8
 }
 
@@ -146,7 +144,7 @@ var states = makeStates()
 // firstSeen is the count that a state's first chance begins with.
 const firstSeen = 6
 
-func makeStates() *stateTable {
+func makeStates() (t stateTable) {
 	var list []state
 	at := map[state]uint8{}
 	for total := 0; total <= stateBounds[0]; total++ {
@@ -160,9 +158,8 @@ func makeStates() *stateTable {
 			}
 		}
 	}
-	t := &stateTable{}
 	for i, s := range list {
-		t.next[i] = [2]uint8{at[s.after(0)], at[s.after(1)]}
+		t.next[0][i], t.next[1][i] = at[s.after(0)], at[s.after(1)]
 		t.first[i] = chance(uint64(5*s.ones+2)<<22/uint64(5*(s.zeros+s.ones)+4))<<10 | firstSeen
 		t.total[i] = uint8(s.zeros + s.ones)
 	}

@@ -36,13 +36,12 @@ const elementCode = 1 << 16
 // rowState is what the model remembers of the rows. Tables are found by hash,
 // and columns that meet there share an entry.
 type rowState struct {
-	columns [1 << 12]columnMemory
-	players [1 << 14][2]mark // a player's last two in a column
-	memory  [1 << 16]memory
-	shaped  [256]uint32 // the last shape of a player
-	shapes  [4]uint32   // the last shapes, 1 + their number
-	hits    uint32      // the last flags
-	player  uint32      // of the last step
+	columns [1 << columnBits]columnMemory
+	players [1 << playerBits]mark // a player's last in a column
+	memory  [1 << memoryBits]memory
+	shapes  [4]uint32 // the last shapes, 1 + their number
+	hits    uint32    // the last flags
+	player  uint32    // of the last step
 	history []mark
 	matches [matches]follower
 }
@@ -60,29 +59,42 @@ const kindShape = kinds
 
 func (k mark) hash() uint32 { return hash2(fold(k.num), uint32(k.kind)) }
 
+// The tables' sizes are part of the format, and small enough for a processor's
+// own memory to keep most of them. They must not change.
+const (
+	columnBits = 12
+	playerBits = 14
+	memoryBits = 15
+	headBits   = 15
+)
+
 type columnMemory struct {
-	last  [2]mark
-	hits  uint8
+	last  mark
 	delta [2]uint8 // of integers and of floats: 1 + the transform; 0 where none came
 }
 
 // memory is what stood behind a context, and how often in a row.
 type memory struct {
-	mark  mark
+	num   uint64
+	kind  uint8
 	times uint8 // 0: nothing stood there yet
 }
 
+func (x *memory) mark() mark { return mark{x.num, x.kind} }
+
 func (x *memory) see(k mark) {
-	if x.times > 0 && x.mark == k {
+	if x.times > 0 && x.mark() == k {
 		x.times = min(x.times, 254) + 1
 		return
 	}
-	*x = memory{mark: k, times: 1}
+	*x = memory{k.num, k.kind, 1}
 }
 
 // follower follows an earlier stretch of the history that ended like the latest.
 type follower struct {
-	heads  [1 << 16]uint32
+	// heads have, under a hash, a place of the history, in the lowest
+	// placeBits, and above it bits of the hash that tell most others apart.
+	heads  [1 << headBits]uint32
 	hash   uint32
 	at     uint32
 	length int
@@ -97,6 +109,10 @@ var (
 
 // matchMost is how far back a new match is measured.
 const matchMost = 32
+
+// placeBits are enough for the history: each of its marks takes a byte of the
+// rows at least.
+const placeBits = 20
 
 // foretold is the mark that a match model expects next, if it follows a match.
 func (m *rowModel) foretold(j int) (mark, bool) {
@@ -123,17 +139,24 @@ func (m *rowModel) remember(k mark) {
 	n := len(m.history)
 	for j := range m.matches {
 		x := &m.matches[j]
-		slot := &x.heads[x.hash>>16]
-		if at := int(*slot); x.length == 0 && at > 0 {
-			length := 0
-			for length < min(matchMost, at) && m.history[at-1-length] == m.history[n-1-length] {
-				length++
-			}
-			if length >= matchLeast[j] {
-				x.length, x.at = length, uint32(at)
-			}
+		slot := &x.heads[x.hash>>(32-headBits)]
+		head := x.hash<<headBits>>placeBits<<placeBits | uint32(n)
+		if x.length == 0 && (*slot^head)>>placeBits == 0 {
+			m.follow(j, int(*slot&(1<<placeBits-1)))
 		}
-		*slot = uint32(n)
+		*slot = head
+	}
+}
+
+// follow follows the history from a place on, if enough before it is like the
+// latest.
+func (m *rowModel) follow(j, at int) {
+	n, length := len(m.history), 0
+	for length < min(matchMost, at) && m.history[at-1-length] == m.history[n-1-length] {
+		length++
+	}
+	if length >= matchLeast[j] {
+		m.matches[j].length, m.matches[j].at = length, uint32(at)
 	}
 }
 
@@ -151,7 +174,7 @@ type stepSoFar struct {
 	code   uint32
 	count  int
 	player uint32 // 256 before the first parameter
-	left   [3]uint32
+	left   [2]uint32
 	number uint64 // the integer on the left
 	all    uint32 // of all parameters so far
 	change uint32 // what the parameter on the left is to the same player's before
@@ -163,14 +186,14 @@ const noPlayer = 256
 
 // param codes a parameter, and returns it.
 func (m *rowModel) param(s *stepSoFar, i int, t token) token {
-	v := m.view(s, i)
-	k := m.markOf(t)
-	guessed := false
-	if k, guessed = m.guess(s, v, k); !guessed {
+	v := &view{place: min(i, placeMost), end: min(s.count-i, placeMost)}
+	m.look(s, v)
+	k, guessed := m.guess(s, v, m.markOf(t))
+	if !guessed {
 		k = m.spell(s, v, k)
 	}
 	t, k = m.content(s, v, k, t)
-	m.settle(s, v, i, k, guessed)
+	m.settle(s, v, i, k)
 	return t
 }
 
@@ -191,21 +214,20 @@ type view struct {
 	column       uint32 // hash of code and place
 	fromEnd      uint32 // hash of code and place from the end
 	own          *columnMemory
-	past         *[2]mark
+	past         *mark
 	path, beside *memory
 	rejected     [2]mark
 	rejections   int
 }
 
-func (m *rowModel) view(s *stepSoFar, i int) *view {
-	v := &view{place: min(i, placeMost), end: min(s.count-i, placeMost)}
+// look finds what is known at the view's place.
+func (m *rowModel) look(s *stepSoFar, v *view) {
 	v.column = hash3(s.code, uint32(v.place), 77)
 	v.fromEnd = hash3(s.code, uint32(v.end), 78)
-	v.own = &m.columns[v.column>>20]
-	v.past = &m.players[hash2(v.column, s.player)>>18]
-	v.path = &m.memory[hash2(s.all, v.column)>>16]
-	v.beside = &m.memory[hash3(v.column, s.left[0], s.player)>>16]
-	return v
+	v.own = &m.columns[v.column>>(32-columnBits)]
+	v.past = &m.players[hash2(v.column, s.player)>>(32-playerBits)]
+	v.path = &m.memory[hash2(s.all, v.column)>>(32-memoryBits)]
+	v.beside = &m.memory[hash3(v.column, s.left[0], s.player)>>(32-memoryBits)]
 }
 
 // placeMost is the last place that has a column of its own, from either end.
@@ -222,9 +244,9 @@ func (m *rowModel) guess(s *stepSoFar, v *view, k mark) (mark, bool) {
 		from[j], has[j] = m.foretold(j)
 		has[j] = has[j] && from[j].kind != kindShape
 	}
-	from[2], has[2] = v.path.mark, v.path.times > 0
-	from[3], has[3] = v.beside.mark, v.beside.times > 0
-	from[4], has[4] = v.past[0], true
+	from[2], has[2] = v.path.mark(), v.path.times > 0
+	from[3], has[3] = v.beside.mark(), v.beside.times > 0
+	from[4], has[4] = *v.past, true
 	order := [guesses]int{1, 2, 0, 3, 4}
 	if v.path.times > 3 && m.matches[1].length < 20 {
 		order = [guesses]int{2, 1, 0, 3, 4}
@@ -257,22 +279,15 @@ func (m *rowModel) isIt(s *stepSoFar, v *view, k, x mark, agree uint32) bool {
 	second := uint32(v.rejections) << 9
 	sure := uint32(min(v.path.times, 4))
 	length := uint32(min(max(m.matches[0].length, m.matches[1].length), 31)) >> 1
-	own, h, at := uint32(v.own.hits), x.hash(), v.column
+	h, at := x.hash(), v.column
 	contexts := [flagContexts]uint32{
-		hash2(at, 1+second),
-		hash3(at, s.player, 2+second),
 		hash3(at, agree, 3+sure<<8),
-		hash3(at, own, 4+second),
 		hash3(agree, sure, length),
 		hash3(at, m.hits&15, 5+second),
-		hash3(at, h, 6+second),
-		hash3(at, s.left[0], 7+second),
-		hash3(agree, own&15, m.hits&3),
 		hash3(at, s.player, h+second),
-		hash3(at, s.all, 8+second),
 		hash3(s.left[0], s.left[1], h+second),
 		hash3(v.fromEnd, uint32(s.count), 9+agree),
-		hash3(at, v.own.last[0].hash(), h+second),
+		hash3(at, v.own.last.hash(), h+second),
 	}
 	bit := uint32(0)
 	if m.c.writes && k == x {
@@ -322,9 +337,9 @@ func (m *rowModel) reference(s *stepSoFar, v *view, kind uint8) (ref uint64, del
 	x := mark{kind: kind}
 	switch delta = *d - 1; delta {
 	case deltaLast:
-		x = v.own.last[0]
+		x = v.own.last
 	case deltaPlayer:
-		x = v.past[0]
+		x = *v.past
 	case deltaLeft:
 		x.num = s.number
 	}
@@ -363,18 +378,12 @@ func (m *rowModel) spell(s *stepSoFar, v *view, k mark) mark {
 	refs := [kinds]uint64{kindInt: ref}
 	refs[kindF32], _ = m.reference(s, v, kindF32)
 	deltaF := v.own.delta[1] - 1
-	last := v.own.last
 	contexts := [nibbleContexts]uint32{
 		v.column,
-		hash2(v.column, v.past[0].hash()),
-		hash2(v.column, last[0].hash()+1),
-		hash3(v.column, s.left[0], s.left[1]),
+		hash2(v.column, v.past.hash()),
 		hash2(v.column, s.player+2),
 		hash3(s.player, s.left[0], uint32(v.end)),
-		hash2(v.fromEnd, s.left[0]+3),
-		hash3(s.left[0], s.left[1], s.left[2]),
 		hash3(v.column, s.change, 5),
-		hash3(v.column, last[0].hash(), last[1].hash()),
 	}
 	for i := range contexts {
 		contexts[i] += uint32(i) * 0x10001
@@ -388,7 +397,7 @@ func (m *rowModel) spell(s *stepSoFar, v *view, k mark) mark {
 		}
 	}
 	second := int(v.column >> 21)
-	symbol := m.nibbles.code(&m.c, &contexts, uint32(last[0].kind)+99, symbolOf(k, distance(k, refs[k.kind])), &e, int(delta), second)
+	symbol := m.nibbles.code(&m.c, &contexts, uint32(v.own.last.kind)+99, symbolOf(k, distance(k, refs[k.kind])), &e, int(delta), second)
 	for j := range e {
 		if e[j].nibble != symbol {
 			e[j].sure = 0
@@ -436,17 +445,13 @@ func (m *rowModel) value(contexts *[nibbleContexts]uint32, after uint32, num uin
 }
 
 // settle remembers a parameter that is known.
-func (m *rowModel) settle(s *stepSoFar, v *view, i int, k mark, guessed bool) {
-	v.own.hits <<= 1
-	if guessed {
-		v.own.hits |= 1
-	}
+func (m *rowModel) settle(s *stepSoFar, v *view, i int, k mark) {
 	v.path.see(k)
 	v.beside.see(k)
 	m.remember(k)
-	v.own.last = [2]mark{k, v.own.last[0]}
-	s.change = fold(k.num - v.past[0].num)
-	*v.past = [2]mark{k, v.past[0]}
+	v.own.last = k
+	s.change = fold(k.num - v.past.num)
+	*v.past = k
 	if i == 0 {
 		s.player = uint32(k.num) & 255
 	}
@@ -454,6 +459,6 @@ func (m *rowModel) settle(s *stepSoFar, v *view, i int, k mark, guessed bool) {
 		s.number = k.num
 	}
 	h := k.hash()
-	s.left = [3]uint32{h, s.left[0], s.left[1]}
+	s.left = [2]uint32{h, s.left[0]}
 	s.all = hash2(s.all, h)
 }

@@ -61,7 +61,7 @@ func (m *rowModel) bytes(what uint32, b []byte) {
 	var past [5]uint32
 	for i := range b {
 		two := hash2(past[0], past[1])
-		contexts := spread(what, []uint32{0, past[0], two, hash2(two, past[2]), past[4], hash2(past[4], past[3])})
+		contexts := spread(what, []uint32{0, past[0], two, hash2(two, past[2]), hash2(past[4], past[3])})
 		num := uint64(0)
 		if m.c.writes {
 			num = uint64(b[i])
@@ -229,7 +229,7 @@ type walk struct {
 func (w *walk) tick() {
 	m := w.m
 	last := m.shapes[0]
-	w.gap = m.number(numberGap, w.gap, 0, w.gaps[0], hash2(w.gaps[0], w.gaps[1]), last, hash2(last, m.player), m.player+noPlayer, hash2(last, m.shapes[1]))
+	w.gap = m.number(numberGap, w.gap, 0, w.gaps[0], hash2(w.gaps[0], w.gaps[1]), last, hash2(last, m.player))
 	w.gaps = [2]uint32{uint32(w.gap) + 1, w.gaps[0]}
 	w.stepped = 0
 }
@@ -245,13 +245,12 @@ func (w *walk) step(symbol uint32, more bool) bool {
 	}
 	shape := w.shapes[symbol]
 	s := stepSoFar{code: shape >> 8, count: int(shape & 255), player: noPlayer, all: hash2(shape, 3), prior: prior,
-		left: [3]uint32{hash2(m.player, uint32(min(w.stepped, 1))), prior, m.shapes[2]}}
+		left: [2]uint32{hash2(m.player, uint32(min(w.stepped, 1))), prior}}
 	for i := 0; i < s.count && m.err == nil; i++ {
 		w.param(&s, i)
 	}
 	if s.count > 0 {
 		m.player = s.player
-		m.shaped[s.player&255] = symbol + 1
 	}
 	w.steps++
 	w.stepped++
@@ -302,11 +301,7 @@ func (m *rowModel) put(t token) bool {
 func (w *walk) symbol(symbol uint32) uint32 {
 	m := w.m
 	a, b, c, d := m.shapes[0], m.shapes[1], m.shapes[2], m.shapes[3]
-	first := uint32(min(w.stepped, 3))
-	contexts := [nibbleContexts]uint32{
-		1, hash2(a, 2), hash3(a, b, 3), hash3(a, b, c), hash3(a, m.player, 5), hash3(a, b, m.player+6), hash3(min(w.gaps[0], 20), first, a),
-		hash3(m.shaped[m.player&255], m.player, first), hash3(hash2(a, b), c, d), hash3(hash3(a, b, c), d, m.player),
-	}
+	contexts := [nibbleContexts]uint32{1, hash2(a, 2), hash3(a, m.player, 5), hash3(a, b, m.player+6), hash3(hash2(a, b), c, d)}
 	for i := range contexts {
 		contexts[i] += uint32(i) * 0x10001
 	}
@@ -337,11 +332,10 @@ const setMore = 96
 func (w *walk) follows(s *stepSoFar, symbol uint32, more bool) bool {
 	m := w.m
 	n, player := uint32(min(w.stepped, 255)), m.player+noPlayer
-	seen := [...]uint32{0, symbol, n, hash2(symbol, n), hash2(symbol, player), player, hash2(symbol, s.prior), hash2(symbol, s.all),
-		hash2(symbol, w.gaps[0]), hash3(symbol, s.prior, m.shapes[2]), hash3(symbol, player, n), hash3(symbol, s.prior, player)}
+	seen := [flagContexts]uint32{n, hash2(symbol, player), player, hash2(symbol, w.gaps[0]), hash3(symbol, s.prior, m.shapes[2]), hash3(symbol, s.prior, player), symbol}
 	var contexts [flagContexts]uint32
 	for i := range contexts {
-		contexts[i] = hash3(setMore, seen[min(i, len(seen)-1)], uint32(i))
+		contexts[i] = hash3(setMore, seen[i], uint32(i))
 	}
 	bit := uint32(0)
 	if more {

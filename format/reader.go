@@ -95,19 +95,38 @@ func (r *Reader) Next(t *TickRecord) error {
 			r.err = r.nextBatch()
 			continue
 		}
-		if h, ok := r.late[t.Tick]; ok {
-			if t.Hash != nil {
-				r.err = &CorruptError{Offset: r.scan.at, What: fmt.Sprintf("tick %d has two hashes", t.Tick)}
+		if len(r.late) > 0 {
+			if r.err = r.takeLate(t); r.err != nil {
 				continue
 			}
-			t.Hash = h
-			delete(r.late, t.Tick)
 		}
 		if t.Tick >= r.until {
 			return nil
 		}
 	}
 	return r.err
+}
+
+// takeLate gives a tick its hash that came late.
+func (r *Reader) takeLate(t *TickRecord) error {
+	h, ok := r.late[t.Tick]
+	if !ok {
+		return nil
+	}
+	if t.Hash != nil {
+		return &CorruptError{Offset: r.scan.at, What: fmt.Sprintf("tick %d has two hashes", t.Tick)}
+	}
+	t.Hash = h
+	delete(r.late, t.Tick)
+	return nil
+}
+
+// skipEmpty passes over at most so many ticks of which nothing is recorded.
+func (r *Reader) skipEmpty(most int) int {
+	if r.err != nil || r.ticks.b == nil || len(r.late) > 0 {
+		return 0
+	}
+	return r.ticks.skipEmpty(most)
 }
 
 // nextBatch finds the next ticks chunk; io.EOF at the end of the content.

@@ -59,35 +59,29 @@ func Redact(f *File, o RedactOptions, out ReplayFile) (*RedactReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &redactor{f: f, o: o, out: out, leaves: k.t.content.leafList(*k.t.digest), had: k.t.redaction, t: NewTracker(), report: &RedactReport{}}
-	r.t.archives, r.source.archives = &archiveReader{}, &archiveReader{}
-	r.t.listLeaves()
+	r := &redactor{copier: newCopier(out), f: f, o: o, leaves: k.t.content.leafList(*k.t.digest), had: k.t.redaction, report: &RedactReport{}}
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
 	if err := r.copy(); err != nil {
 		return nil, err
 	}
-	return r.report, r.finish(k.leaves)
+	return r.report, r.finish(f, out, r.leaves.Root, k.leaves)
 }
 
 // redactor makes one redacted copy.
 type redactor struct {
+	copier
 	f      *File
 	o      RedactOptions
-	out    ReplayFile
 	leaves *LeafList
 	had    *Redaction // by an earlier redaction
 	report *RedactReport
 
 	meta      *Metadata
 	redaction *Redaction
-	source    struct{ archives *archiveReader }
-
-	t    *Tracker
-	at   int64
-	seq  uint64
-	open bool // the redaction chunk is written
+	archive   archiveReader
+	open      bool // the redaction chunk is written
 }
 
 // plan decides what is erased, before the first byte is written: the redaction
@@ -153,7 +147,7 @@ func (r *redactor) planMarks() {
 	}
 	r.redaction.Marks = uint64(len(r.redaction.marks))
 	if texts > r.report.Marks {
-		r.left("the texts of %d marks", texts)
+		r.left("the texts of %s", plural(texts, "mark"))
 	}
 }
 
@@ -224,17 +218,17 @@ func (r *redactor) leftTexts(undeclared map[textPlace]uint64) {
 	})
 	for n, p := range places {
 		if n == mostPlaces {
-			r.left("texts in %d further places", len(places)-n)
+			r.left("texts in %s more", plural(len(places)-n, "place"))
 			break
 		}
 		name := ""
 		if info := r.f.book.Lookup(p.code); info != nil {
 			name = fmt.Sprintf(" %q", info.Name)
 		}
-		r.left("%d texts in parameter %d of code %d%s, which the code book does not call personal", undeclared[p], p.index, p.code, name)
+		r.left("%s in parameter %d of code %d%s, which the code book does not call personal", plural(undeclared[p], "text"), p.index, p.code, name)
 	}
 	if n := len(r.f.sum.Keyframes); n > 0 {
-		r.left("%d keyframes, whose states are the game's own", n)
+		r.left("the game's own state in %s", plural(n, "keyframe"))
 	}
 	if r.f.sum.Meta.Session != "" {
 		r.left("the session's id")
@@ -315,7 +309,7 @@ func (r *redactor) mark(c Chunk) error {
 // ticks copies a chunk of ticks as it is, or with its personal parameters
 // emptied, then in the plain layout.
 func (r *redactor) ticks(c Chunk) error {
-	b, err := r.source.archives.batch(c, r.meta.HashBytes)
+	b, err := r.archive.batch(c, r.meta.HashBytes)
 	if err != nil {
 		return err
 	}
@@ -327,36 +321,6 @@ func (r *redactor) ticks(c Chunk) error {
 		return r.put(c.Type, c.Seq, c.Body)
 	}
 	return r.put(ChunkTicks, c.Seq, body)
-}
-
-// put writes one chunk; those of the stream are counted anew.
-func (r *redactor) put(typ ChunkType, seq uint64, body []byte) error {
-	if seq != 0 {
-		r.seq++
-		seq = r.seq
-	}
-	if err := r.t.Add(Chunk{Type: typ, Seq: seq, Body: body}, r.at); err != nil {
-		return err
-	}
-	return r.write(AppendChunk(nil, typ, seq, body))
-}
-
-func (r *redactor) write(b []byte) error {
-	n, err := r.out.Write(b)
-	r.at += int64(n)
-	return err
-}
-
-func (r *redactor) finish(leaves bool) error {
-	end := r.f.sum.End
-	footer, err := r.t.FooterWith(r.out, r.at, end.State, end.Reason, FooterOptions{Leaves: leaves, Signatures: r.f.signatures})
-	if err != nil {
-		return err
-	}
-	if *r.t.digest != r.leaves.Root {
-		return fmt.Errorf("the redacted copy has digest %v, its source %v", *r.t.digest, r.leaves.Root)
-	}
-	return r.write(footer)
 }
 
 // hasPlayers tells whether the file has a salt, so also a players chunk.

@@ -194,7 +194,7 @@ func (r *repairer) keep(c Chunk, at int64) error {
 		r.lose(at, size, fmt.Errorf("%w: %v chunk after the end", ErrOrder, c.Type))
 	case c.Type == ChunkEnd:
 		r.keepEnd(c, at)
-	case c.Type == ChunkDigest:
+	case c.Type == ChunkDigest, c.Type == ChunkSparse:
 		r.keepDigest(c, at)
 	case c.Type == ChunkSignature:
 		r.keepSignature(c, at)
@@ -250,7 +250,7 @@ func (r *repairer) keepEnd(c Chunk, at int64) {
 
 // keepDigest remembers the digest that the input was sealed with.
 func (r *repairer) keepDigest(c Chunk, at int64) {
-	if d, err := parseDigest(c.Body); err == nil && r.sealed == nil && r.end != nil {
+	if d, err := sealedBy(c); err == nil && r.sealed == nil && r.end != nil {
 		r.sealed, r.sealedAt = &d, at
 	}
 }

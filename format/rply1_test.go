@@ -407,7 +407,7 @@ func TestRPLY1RefusesWhatItCannotHold(t *testing.T) {
 		{"a session id", func(s *session) { s.meta.Session = "m1" }, `the session id "m1"`, true},
 		{"a fractional rate", func(s *session) { s.meta.TickRate = Rate{112, 5} }, "the tick rate 22.4", true},
 		{"a high rate", func(s *session) { s.meta.TickRate = Rate{65536, 1} }, "the tick rate 65536", true},
-		{"a start within a second", func(s *session) { s.meta.StartedAt++ }, "the start time's 1 microseconds", true},
+		{"a start within a second", func(s *session) { s.meta.StartedAt++ }, "the start time's 1 microsecond", true},
 		{"a map with a name", func(s *session) { s.meta.Map = "Twin Rivers" }, `the map "Twin Rivers"`, true},
 		{"another label", func(s *session) { s.meta.Labels = append(s.meta.Labels, Label{"mode", "ranked"}) }, `the label "mode"`, true},
 		{"environment", func(s *session) { s.meta.Env = []Label{{"os", "x"}} }, "1 environment facts", true},

@@ -100,7 +100,7 @@ func (p *rply1Plan) checkMeta() {
 		p.lose("the parts of the state hash")
 	}
 	if len(m.unknown) > 0 {
-		p.lose("%d bytes of newer metadata", len(m.unknown))
+		p.lose("%s of newer metadata", plural(len(m.unknown), "byte"))
 	}
 }
 
@@ -114,7 +114,7 @@ func (p *rply1Plan) takeRate(r Rate) {
 func (p *rply1Plan) takeStart(micros int64) {
 	p.header.start = micros / 1_000_000
 	if micros%1_000_000 != 0 {
-		p.lose("the start time's %d microseconds", micros%1_000_000)
+		p.lose("the start time's %s", plural(micros%1_000_000, "microsecond"))
 	}
 }
 
@@ -271,7 +271,7 @@ var rply1Ranges = [6][2]int64{
 // appendRPLY1Command appends a step as one command of a record of tick.
 func appendRPLY1Command(dst []byte, s *Step, tick Tick) ([]byte, error) {
 	if s.Code > math.MaxUint8 || len(s.Params) < len(rply1Params) || len(s.Params) > len(rply1Ranges) {
-		return dst, fmt.Errorf("code %d with %d parameters: RPLY1 has codes up to 255 with player, unit, tx, ty, target", s.Code, len(s.Params))
+		return dst, fmt.Errorf("code %d with %s: RPLY1 has codes up to 255 with player, unit, tx, ty, target", s.Code, plural(len(s.Params), "parameter"))
 	}
 	v := [6]int64{5: int64(tick)}
 	for i, p := range s.Params {

@@ -89,7 +89,7 @@ label reviewed yes
 	// tick 3, step 1: nothing, against code 2("sorry")
 	// tick 3, state hash: 03, against nothing
 	// tick 4, state hash: 04, against nothing
-	// tick 4, keyframe before the tick: 1 bytes, against nothing
+	// tick 4, keyframe before the tick: 1 byte, against nothing
 }
 
 func ExampleClip() {

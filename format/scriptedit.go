@@ -436,7 +436,7 @@ func outOfSteps(o *editOp, steps int, t Tick) error {
 	step := max(o.step, o.lastStep)
 	switch {
 	case o.verb == editInsert:
-		return fmt.Errorf("tick %d has %d steps when this line comes: insert before step 0 to %d", t, steps, steps)
+		return fmt.Errorf("tick %d has %s when this line comes: insert before step 0 to %d", t, plural(steps, "step"), steps)
 	case steps == 0:
 		return fmt.Errorf("tick %d has no step %d: it has none when this line comes", t, step)
 	}
@@ -452,7 +452,7 @@ func (e *editor) setParam(a *ReplayArray, o *editOp, t Tick) error {
 		}
 	}
 	if i >= len(step.Params) {
-		return fmt.Errorf("step %d of tick %d, code %d, has %d parameters and no parameter %s: give it more with \"replace\"", o.step, t, step.Code, len(step.Params), o.param)
+		return fmt.Errorf("step %d of tick %d, code %d, has %s and no parameter %s: give it more with \"replace\"", o.step, t, step.Code, plural(len(step.Params), "parameter"), o.param)
 	}
 	params := slices.Clone(step.Params)
 	params[i] = o.values[0]

@@ -113,7 +113,7 @@ func (a *ReplayArray) RebuildIndex() error {
 		return err
 	}
 	if used != len(a.params) {
-		return fmt.Errorf("%w: its steps take %d bytes of the parameter area, not all %d", ErrState, used, len(a.params))
+		return fmt.Errorf("%w: its steps take %s of the parameter area, not all %d", ErrState, plural(used, "byte"), len(a.params))
 	}
 	a.index = index
 	return nil

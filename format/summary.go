@@ -24,7 +24,8 @@ type Summary struct {
 	Keyframes []KeyframeInfo
 	// Reports counts the peers' reports.
 	Reports uint64
-	// Archive is set where the file is an archive.
+	// Archive is set where the file is an archive, or lacks hashes that one
+	// has left out.
 	Archive *ArchiveInfo
 	// Digest is the content digest; nil before the end.
 	Digest *Digest
@@ -36,6 +37,9 @@ type Summary struct {
 func (s *Summary) Complete() bool {
 	return s.End != nil && s.End.State == EndSealed && len(s.Gaps) == 0
 }
+
+// Archived tells whether the file is in the archive layout.
+func (s *Summary) Archived() bool { return s.Archive != nil && s.Archive.Level != ArchiveNone }
 
 // LastTick is the last recorded tick; false in a session without ticks.
 func (s *Summary) LastTick() (Tick, bool) {

@@ -177,7 +177,7 @@ func (t *Tracker) Check(c Chunk) (Parsed, error) {
 		return p, t.checkArchive(&p)
 	case ChunkHashes:
 		return p, t.checkHashes(&p)
-	case ChunkKeyframe:
+	case ChunkKeyframe, ChunkArchivedKeyframe:
 		return p, t.checkPart(&p)
 	case ChunkEnd:
 		return p, t.checkEnd(&p)
@@ -278,7 +278,7 @@ func (t *Tracker) checkHashes(p *Parsed) error {
 		case h.Tick >= t.totals.NextTick || h.Tick < t.meta.FirstTick || t.inGap(h.Tick):
 			return fmt.Errorf("%w: hash of tick %d, which is not recorded", ErrOrder, h.Tick)
 		case t.totals.NextTick-h.Tick > MaxHashLag:
-			return fmt.Errorf("%w: hash of tick %d comes %d ticks late, the most is %d", ErrLimit, h.Tick, t.totals.NextTick-h.Tick, MaxHashLag)
+			return fmt.Errorf("%w: hash of tick %d comes %s late, the most is %d", ErrLimit, h.Tick, plural(uint64(t.totals.NextTick-h.Tick), "tick"), MaxHashLag)
 		case t.hashed.has(h.Tick):
 			return fmt.Errorf("%w: tick %d has a hash already", ErrOrder, h.Tick)
 		}
@@ -301,7 +301,10 @@ func (t *Tracker) inGap(tick Tick) bool {
 
 func (t *Tracker) checkPart(p *Parsed) error {
 	var err error
-	if p.part, err = ParseKeyframePart(p.Chunk.Body); err != nil {
+	if p.Chunk.Type == ChunkArchivedKeyframe && t.archives == nil {
+		return fmt.Errorf("%w: an archived keyframe outside of an archive", ErrOrder)
+	}
+	if p.part, err = t.archives.part(p.Chunk); err != nil {
 		return err
 	}
 	k := t.parts[p.part.ID]
@@ -435,7 +438,7 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 		t.applyTicks(&p.Batch, offset)
 	case ChunkHashes:
 		t.applyHashes(p.hashes)
-	case ChunkKeyframe:
+	case ChunkKeyframe, ChunkArchivedKeyframe:
 		t.applyPart(p.part, offset)
 	case ChunkGap:
 		t.totals.NextTick = p.Gap.Last + 1
@@ -512,7 +515,7 @@ func (t *Tracker) dropOldest() {
 	}
 	oldest := t.openKeyframes()[0]
 	delete(t.parts, oldest.info.ID)
-	t.notice("keyframe before tick %d is dropped: %d of %d bytes came", oldest.info.NextTick, oldest.got, oldest.info.Size)
+	t.notice("keyframe before tick %d is dropped: %d of %s came", oldest.info.NextTick, oldest.got, plural(oldest.info.Size, "byte"))
 }
 
 // settleKeyframes counts the keyframes that are whole and whose earlier

@@ -211,12 +211,13 @@ const (
 	// LabelMergedFrom names one of the parts that were merged.
 	LabelMergedFrom = "merged-from"
 	// LabelPartOf names the session that a later recording of the same match
-	// belongs to.
+	// belongs to. Whoever records it sets it; Merge joins the two.
 	LabelPartOf = "part-of"
 )
 
 // identity names a replay in the labels of what was made of it: by its session
-// and its content digest, as far as it has them.
+// and its content digest, as far as it has them. Of a copy that lacks something
+// it says so: what is made of it has a digest of its own, and no notice.
 func identity(s *Summary) string {
 	var parts []string
 	if s.Meta.Session != "" {
@@ -226,6 +227,12 @@ func identity(s *Summary) string {
 		parts = append(parts, "root "+s.Digest.String())
 	} else {
 		parts = append(parts, "not finished")
+	}
+	if s.Redaction != nil {
+		parts = append(parts, "redacted")
+	}
+	if s.Archive != nil && s.Archive.HashesLeft > 0 {
+		parts = append(parts, "thinned")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -242,7 +242,7 @@ func (w *Writer) Finish(state EndState, reason string) error {
 		return err
 	}
 	if n := w.b.OpenSteps(); n > 0 {
-		return fmt.Errorf("%w: the end inside tick %d, which has %d steps", ErrOrder, w.b.NextTick(), n)
+		return fmt.Errorf("%w: the end inside tick %d, which has %s", ErrOrder, w.b.NextTick(), plural(n, "step"))
 	}
 	footer, err := w.t.Footer(w.out, w.at, state, reason)
 	if err != nil {

@@ -262,7 +262,7 @@ func describeValue(v format.Value) any {
 		if !utf8.ValidString(v.Str()) {
 			return hex.EncodeToString([]byte(v.Str()))
 		}
-		return v.Str()
+		return strings.Clone(v.Str()) // the reader uses its memory again
 	case format.KindBytes:
 		return hex.EncodeToString(v.ByteSlice())
 	case format.KindInts:

@@ -68,6 +68,10 @@ var samples = []sample{
 	{"signed.rply", func() []byte { return signed(sealed(everything())) }},
 	{"signed-archive.rply", func() []byte { return archived(signed(sealed(everything())), format.ArchiveDefault, 1) }},
 	{"redacted.rply", func() []byte { return redacted(signed(sealed(everything()))) }},
+	{"archive-sparse.rply", func() []byte { return archived(sealed(emptyRuns()), format.ArchiveDefault, 1) }},
+	{"archive-keyframes.rply", func() []byte { return archived(sealed(stateful()), format.ArchiveDefault, 1) }},
+	{"thinned.rply", func() []byte { return unarchived(archived(sealed(long()), format.ArchiveDefault, 8)) }},
+	{"archive-lists.rply", func() []byte { return archived(sealed(orders()), format.ArchiveDefault, 1) }},
 }
 
 // match is what a sample is made of.
@@ -310,6 +314,13 @@ func lines(b []byte) []byte {
 	return out.Bytes()
 }
 
+// unarchived is an archive that was taken back.
+func unarchived(b []byte) []byte {
+	var out bytes.Buffer
+	check(format.Unarchive(opened(b), &out))
+	return out.Bytes()
+}
+
 func archived(b []byte, level format.ArchiveLevel, hashEvery uint64) []byte {
 	var out bytes.Buffer
 	_, err := format.Archive(opened(b), &out, format.ArchiveOptions{Level: level, HashEvery: hashEvery})
@@ -357,6 +368,27 @@ func long() *match {
 	return m
 }
 
+// orders has steps with a counted list of units, enough for an archive to see
+// them.
+func orders() *match {
+	m := &match{meta: format.Metadata{Session: "sample-orders", Game: "sample", TickRate: format.Rate{Num: 10, Den: 1}, Width: format.Width8}}
+	x := uint32(1)
+	for n := range 16 {
+		t := matchTick{time: -1}
+		for step := range 4 {
+			count := (n + step) % 4
+			params := []format.Value{format.Int(int64(1 + step%2)), format.Int(int64(count))}
+			for range count {
+				x = x*1664525 + 1013904223
+				params = append(params, format.Int(int64(x>>17)))
+			}
+			t.steps = append(t.steps, act(4, append(params, format.Bool(true), format.Int(int64(300+n)))...))
+		}
+		m.ticks = append(m.ticks, t)
+	}
+	return m
+}
+
 // foreignLines are of a program that knows nothing of this format but the
 // grammar of its lines.
 const foreignLines = `{"game":"other","source":"a tool","licence":"MIT","tick_rate":22.4,"players":["x","y"],"extra":{"deep":[1,null]}}
@@ -369,6 +401,14 @@ const foreignLines = `{"game":"other","source":"a tool","licence":"MIT","tick_ra
 {"mark":"note","t":9,"text":"\u00e9"}
 {"t":12,"p":1,"c":7}
 `
+
+// stateful has keyframes that compress, and one that does not.
+func stateful() *match {
+	m := narrow()
+	m.keyframes = []format.Keyframe{{NextTick: m.meta.FirstTick, State: bytes.Repeat([]byte("unit 17 stands at 3,4; "), 60)},
+		{NextTick: m.meta.FirstTick + 1, State: []byte("short")}}
+	return m
+}
 
 // chunks frames chunks behind a file header.
 func chunks(list ...format.Chunk) []byte {

@@ -131,7 +131,14 @@ func syncOne(name string) error {
 
 func (d *osFS) Free() (int64, error) { return freeBytes(d.root.Name()) }
 
-func (d *osFS) Lock(name string) (io.Closer, error) {
+func (d *osFS) Lock(name string) (io.Closer, error) { return takeLock(name) }
+
+// Lock takes the lock of the data folder dir, as a recorder does that has it
+// open, until the result is closed. While another has it the error matches
+// ErrRunning.
+func Lock(dir string) (io.Closer, error) { return takeLock(filepath.Join(dir, lockName)) }
+
+func takeLock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func (s *recording) withinQuota(n int, due format.Tick) *Refusal {
 	l := s.r.limits.Load()
 	s.overQuota = l.SessionBytes > 0 && s.size+int64(n) > l.SessionBytes
 	if s.overQuota {
-		return refuse(CodeQuota, due, "session %s would have %d bytes, the most is %d: record the rest as another session", s.id, s.size+int64(n), l.SessionBytes)
+		return refuse(CodeQuota, due, "session %s would have %d bytes, the most is %d: record the rest as another session, with this one in its label part-of", s.id, s.size+int64(n), l.SessionBytes)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -232,7 +232,7 @@ func (r *Recorder) mayReopen(req *OpenRequest, e *entry) (*SealInfo, *Refusal) {
 	case e.end.State == format.EndSealed:
 		return e.end, refuse(CodeEnded, due, "session %s was sealed %v ago", e.id, ago)
 	case r.cfg.ReopenWindow < 0 || age >= r.cfg.ReopenWindow:
-		return e.end, refuse(CodeEnded, due, "session %s ended as unfinished %v ago, it could be gone on with for %v: record the rest as another session", e.id, ago, max(0, r.cfg.ReopenWindow))
+		return e.end, refuse(CodeEnded, due, "session %s ended as unfinished %v ago, it could be gone on with for %v: record the rest as another session, with this one in its label part-of", e.id, ago, max(0, r.cfg.ReopenWindow))
 	case req.Epoch < e.epoch:
 		return nil, refuseEpoch(e.id, due, req.Epoch, e.epoch)
 	}

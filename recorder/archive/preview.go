@@ -16,32 +16,32 @@ func Preview(dir string, policy Policy, reopenWindow time.Duration, now time.Tim
 		return nil, nil, nil, err
 	}
 	defer d.Close()
-	s, err := readStore(d, dir, policy, now)
+	s, _, err := readStore(d, dir, policy, reopenWindow, now)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s.reopenWindow = reopenWindow
 	held = s.holdings()
 	remove, unmet = policy.Plan(held, now)
 	return remove, unmet, held, nil
 }
 
-func readStore(d Disk, dir string, policy Policy, now time.Time) (*store, error) {
+// readStore reads what a data folder holds, and its catalog.
+func readStore(d Disk, dir string, policy Policy, reopenWindow time.Duration, now time.Time) (*store, *catalog, error) {
 	ledger, err := recorder.ReadLedger(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, _, err := readCatalog(d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pins, err := Pins{d}.All()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ended, err := endedFiles(d, func(id string) (recorder.Status, bool) {
 		st, ok := ledger[idKey(id)]
 		return st, ok
 	})
-	return &store{disk: d, entries: c.all(), ended: ended, pins: pins, policy: policy, now: now, games: map[string]string{}}, err
+	return &store{disk: d, entries: c.all(), ended: ended, pins: pins, policy: policy, reopenWindow: reopenWindow, now: now, games: map[string]string{}}, c, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"time"
 )
@@ -122,23 +123,39 @@ func (a *Archiver) store(now time.Time) (*store, error) {
 		games: a.games}, nil
 }
 
-// remove removes one replay. The ledger keeps its id.
+// remove removes one replay, and counts it.
 func (a *Archiver) remove(r *Removal) error {
-	err := a.disk.Remove(r.File)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing %s: %w", r.File, err)
-	}
-	if err == nil {
-		a.log.Info("replay removed", "session", r.ID, "file", r.File, "bytes", r.Bytes, "ended", r.Since.UTC().Format(time.RFC3339), "reason", r.Why)
+	gone, err := remover{a.disk, a.catalog, a.log}.remove(r)
+	if gone {
 		a.stats.removed(r.cause, r.Bytes)
 	}
-	if err := a.disk.SyncDir(path.Dir(r.File)); err != nil {
-		return err
+	return err
+}
+
+// remover removes replays from a data folder. The ledger keeps their ids.
+type remover struct {
+	disk    Disk
+	catalog *catalog
+	log     *slog.Logger
+}
+
+// remove removes one replay; gone tells whether its file was there and is not
+// any more.
+func (m remover) remove(r *Removal) (gone bool, err error) {
+	err = m.disk.Remove(r.File)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("removing %s: %w", r.File, err)
 	}
-	if e := a.catalog.find(r.ID); e != nil && e.File == r.File {
-		return a.catalog.drop(e, r.Why)
+	if gone = err == nil; gone {
+		m.log.Info("replay removed", "session", r.ID, "file", r.File, "bytes", r.Bytes, "ended", r.Since.UTC().Format(time.RFC3339), "reason", r.Why)
 	}
-	return nil
+	if err := m.disk.SyncDir(path.Dir(r.File)); err != nil {
+		return gone, err
+	}
+	if e := m.catalog.find(r.ID); e != nil && e.File == r.File {
+		return gone, m.catalog.drop(e, r.Why)
+	}
+	return gone, nil
 }
 
 // gamesOf keeps the games of those files that are still there.

@@ -78,7 +78,9 @@ func (o *opening) take(c format.Chunk, at int64) (done bool, err error) {
 		}
 		o.book = kept
 	case c.Type == format.ChunkArchive:
-		return false, fmt.Errorf("it is an archive: %w", errCopy)
+		return false, fmt.Errorf("it is an archive, or was one: %w", errCopy)
+	case c.Type == format.ChunkRedaction:
+		return false, fmt.Errorf("it is a redacted copy: %w", errCopy)
 	case c.Type == format.ChunkPlayers && c.Seq == 0 && o.playersAt == 0:
 		o.players, o.playersAt = kept, at
 	case c.Type.Known() && c.Type != format.ChunkPlayers:

@@ -30,6 +30,8 @@ sources stay.
 smallest, at a few MB of recorded steps a second. --hash-every N keeps one in N state
 hashes, and the last: the archive says so, and its digest stays that of all.
 
+"reprise convert ARCHIVE OUT.rply" goes back to the ordinary layout.
+
 A live replay is archived only with -o, since it may still be written. A torn or
 damaged one is not: repair it first. With --sizes nothing is written but a table of
 what each level would come to.`,
@@ -130,7 +132,7 @@ func (o *archiveOptions) print(w io.Writer, a *archived) error {
 	}
 	left := ""
 	if a.HashesLeft > 0 {
-		left = fmt.Sprintf(", %d of %d hashes left out", a.HashesLeft, a.Hashes+a.HashesLeft)
+		left = fmt.Sprintf(", %d of %s left out", a.HashesLeft, counted(a.Hashes+a.HashesLeft, "hash"))
 	}
 	_, err := fmt.Fprintf(w, "%s: %d bytes -> %s: %d bytes, %s, %s%s, compared\n", printable(string(a.File)), a.Before, printable(string(a.Archive)), a.After,
 		counted(a.Ticks, "tick"), counted(a.Steps, "step"), left)

@@ -98,7 +98,7 @@ var percentiles = [...]float64{50, 90, 99, 99.9, 100}
 
 func (o *benchOptions) print(w io.Writer, r *replay, results []player.Measurement) error {
 	var t strings.Builder
-	fmt.Fprintf(&t, "%s: %s, %d rounds\n", printable(r.path), counted(results[0].Ticks, "tick"), o.rounds)
+	fmt.Fprintf(&t, "%s: %s, %s\n", printable(r.path), counted(results[0].Ticks, "tick"), counted(o.rounds, "round"))
 	for i := range results {
 		m := &results[i]
 		if len(results) > 1 {

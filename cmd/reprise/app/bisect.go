@@ -67,8 +67,8 @@ func (o *bisectOptions) check() error {
 		return err
 	}
 	if o.out != "" {
-		if _, err := os.Lstat(o.out); err == nil {
-			return existsError(o.out)
+		if err := checkAbsent(o.out); err != nil {
+			return err
 		}
 	}
 	return checkSim("--vs", o.vs)

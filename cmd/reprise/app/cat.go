@@ -17,25 +17,32 @@ func newCat() *cobra.Command {
 		Use:   "cat FILE",
 		Short: "Print steps and ticks as text, or as JSON lines",
 		Long: `cat prints a line for every step: the tick, the command's name (or code), and the
-parameters; and a line for every state hash and gap. With --jsonl it prints JSON
-lines, which record and convert take back without a loss.
+parameters; and a line for every state hash and gap. With --numbers the tick of a
+step is TICK:STEP, the step's number within its tick, as edit scripts name it. With
+--jsonl it prints JSON lines, which record and convert take back without a loss.
 
 A torn replay is printed up to where it is torn; the exit code is 5 then.`,
 		Example: `  reprise cat --from 3000 --to 3020 match.rply
+  reprise cat --numbers --from 120 --to 120 match.rply
   reprise cat --jsonl match.rply > match.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.jsonl && o.numbers {
+				return usagef("--numbers is for text: JSON lines have no step numbers")
+			}
 			return withReplay(args[0], newOpener(cmd).open, func(r *replay) error { return o.run(cmd.OutOrStdout(), r) })
 		},
 	}
 	cmd.Flags().Var(&o.from, "from", "first tick to print")
 	cmd.Flags().Var(&o.to, "to", "last tick to print")
+	cmd.Flags().BoolVar(&o.numbers, "numbers", false, "print the number of each step within its tick")
 	cmd.Flags().BoolVar(&o.jsonl, "jsonl", false, "print JSON lines")
 	return cmd
 }
 
 type catOptions struct {
 	from, to tickFlag
+	numbers  bool
 	jsonl    bool
 }
 
@@ -84,7 +91,7 @@ func (o *catOptions) text(w *bufio.Writer, f *format.File) error {
 		if err != nil {
 			return err
 		}
-		if err := catTick(w, f.Book(), &t, &steps); err != nil {
+		if err := o.tick(w, f.Book(), &t, &steps); err != nil {
 			return err
 		}
 	}
@@ -98,16 +105,25 @@ func (o *catOptions) gap(w *bufio.Writer, g format.Gap) {
 	fmt.Fprintf(w, "%d gap until tick %d%s\n", g.First, g.Last, because(jsonText(g.Reason)))
 }
 
-func catTick(w *bufio.Writer, book *format.CodeBook, t *format.TickRecord, steps *format.StepReader) error {
+func (o *catOptions) tick(w *bufio.Writer, book *format.CodeBook, t *format.TickRecord, steps *format.StepReader) error {
 	var step format.Step
-	for steps.Reset(t); steps.Next(&step); {
-		fmt.Fprintf(w, "%d %s\n", t.Tick, stepText(book, step))
+	steps.Reset(t)
+	for n := 0; steps.Next(&step); n++ {
+		fmt.Fprintf(w, "%s %s\n", o.place(t.Tick, n), stepText(book, step))
 	}
 	if t.Hash != nil {
 		fmt.Fprintf(w, "%d hash %s\n", t.Tick, hex.EncodeToString(t.Hash))
 	}
 	_, err := w.Write(nil)
 	return err
+}
+
+// place names step n of a tick.
+func (o *catOptions) place(tick format.Tick, n int) string {
+	if o.numbers {
+		return fmt.Sprintf("%d:%d", tick, n)
+	}
+	return fmt.Sprint(tick)
 }
 
 // stepText names a step and its parameters by the code book.

@@ -45,10 +45,13 @@ keygen", or PEM): an unsigned file, or one by another key, ends with exit code 1
 one of which redaction or thinning left parts that the signature no longer proves,
 with 4.
 
-A live or unfinished file, and one with declared gaps, passes and says so. RPLY1
-has neither checksums nor an end mark, and JSON lines have neither: check then
-proves structure and tick order only, and says so; a tick that is missing there
-ends with exit code 4.`,
+A live or unfinished file, and one with declared gaps, passes and says so. What a
+clip, or another replay that was made of some, says of those is printed, as what
+is not proven.
+
+RPLY1 has neither checksums nor an end mark, and JSON lines have neither: check
+then proves structure and tick order only, and says so; a tick that is missing
+there ends with exit code 4.`,
 		Example: `  reprise check match.rply
   reprise check --json replays/*.rply
   reprise check --trust trusted final.rply`,
@@ -121,6 +124,9 @@ func (c *checkResult) check(r *replay, trust keys.Trust) error {
 			c.Notes = append(c.Notes, "not proven by the digest: "+part)
 		}
 	}
+	for _, claim := range claims(r.Summary().Meta) {
+		c.Notes = append(c.Notes, jsonText(claim))
+	}
 	for _, notice := range report.Notices {
 		c.Notes = append(c.Notes, jsonText(notice))
 	}
@@ -134,6 +140,20 @@ func (c *checkResult) check(r *replay, trust keys.Trust) error {
 		return &exitError{exitPartly, missingError(i.Gaps)}
 	}
 	return err
+}
+
+// madeFrom are the labels of what was made of other replays.
+var madeFrom = map[string]string{format.LabelClipOf: "a clip of", format.LabelEditedFrom: "edited from", format.LabelMergedFrom: "merged from",
+	format.LabelRebasedFrom: "rebased from"}
+
+// claims are what a replay says of those that it was made of.
+func claims(m *format.Metadata) (list []string) {
+	for _, l := range m.Labels {
+		if what, ok := madeFrom[l.Key]; ok {
+			list = append(list, fmt.Sprintf("says without proof: %s %q", what, l.Value))
+		}
+	}
+	return list
 }
 
 // missingError names the ticks that are missing.

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/format"
 	"reprise/player"
+	"reprise/recorder/archive"
 )
 
 func newClip() *cobra.Command {
@@ -24,12 +26,20 @@ by then. So that it can be simulated it begins with a keyframe: the last one at
 first tick on needs none. Without any keyframe clip refuses, unless
 --without-keyframe is given: such a clip can be read, not simulated.
 
-The label clip-of names the replay and the range. Leaves of the content digest
-that lie whole in the clip are those of the replay. FILE is not changed; of a torn
-one, what is whole can be cut. OUT must not exist.` + simHelp,
+The label clip-of names the replay by its session and content digest, the range,
+and the keys that had signed it, if it passes the check for that; "info" and "check"
+print it. It is the word of whoever cut the clip, and no proof: a clip is new
+content, which the replay's signatures do not cover. Who vouches for it signs it:
+"reprise sign". Leaves of the content digest that lie whole in the clip are those of
+the replay.
+
+A replay in the data folder of a daemon is pinned as clipped, so that retention
+keeps what the clip was cut from; "unpin" takes that back, and --no-pin leaves it.
+FILE is not changed; of a torn one, what is whole can be cut. OUT must not exist.` + simHelp,
 		Example: `  reprise clip --from 3000 --to 3600 match.rply -o fight.rply
   reprise clip --from 3000 --to 3600 --sim skirmish match.rply -o fight.rply
-  reprise verify fight.rply`,
+  reprise verify fight.rply
+  reprise sign --key referee.key fight.rply`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -43,16 +53,17 @@ one, what is whole can be cut. OUT must not exist.` + simHelp,
 	f.Var(&o.to, "to", "last tick of the clip")
 	f.StringVarP(&o.out, "output", "o", "", "the file to write")
 	f.BoolVar(&o.bare, "without-keyframe", false, "cut at --from also where no keyframe leads there")
+	f.BoolVar(&o.noPin, "no-pin", false, "let retention remove the replay that the clip is cut from")
 	f.BoolVar(&o.json, "json", false, "print what was cut as one JSON document")
 	o.sim.flags(f)
 	return cmd
 }
 
 type clipOptions struct {
-	from, to   tickFlag
-	out        string
-	bare, json bool
-	sim        simOptions
+	from, to          tickFlag
+	out               string
+	bare, noPin, json bool
+	sim               simOptions
 }
 
 func (o *clipOptions) check() error {
@@ -88,11 +99,38 @@ func (o *clipOptions) run(cmd *cobra.Command, r *replay) error {
 	if err != nil {
 		return clipError(err)
 	}
-	if o.json {
-		return writeJSON(cmd.OutOrStdout(), clipJSON(r.path, o.out, options, report))
+	if report.Doubt != nil {
+		say(cmd.ErrOrStderr(), "%s: who signed it is not named in the clip: %v", printable(r.path), report.Doubt)
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), clipText(r.path, o.out, options, report))
+	pinned, err := o.pin(r)
+	if err != nil {
+		say(cmd.ErrOrStderr(), "%s: the clip is made, but this replay could not be pinned, and retention may remove it: %v", printable(r.path), err)
+	}
+	if o.json {
+		return writeJSON(cmd.OutOrStdout(), clipJSON(r.path, o.out, options, report, pinned))
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), clipText(r.path, o.out, options, report, pinned))
 	return err
+}
+
+// pin keeps the replay that a clip was cut from, where it is in a data folder,
+// and gives the session that it pinned. A pin that holds already stays.
+func (o *clipOptions) pin(r *replay) (session string, err error) {
+	if o.noPin || r.path == "-" {
+		return "", nil
+	}
+	err = withPins(&dataFolders{}, r.path, r.Summary().Meta.Session, func(p archive.Pins, id string) error {
+		if _, held, err := p.Find(id); held || err != nil {
+			return err
+		}
+		session = id
+		reason := fmt.Sprintf("ticks %d to %d", o.from.value, o.to.value)
+		return p.Set(archive.Pin{Session: id, Kind: archive.PinClipped, Reason: reason, Since: time.Now().UTC().Truncate(time.Second)})
+	})
+	if errors.Is(err, errNoData) || errors.Is(err, errNoSession) {
+		return "", nil
+	}
+	return session, err
 }
 
 // noteTorn says that only a part of the input is there.
@@ -146,7 +184,7 @@ func clipError(err error) error {
 	return err
 }
 
-func clipText(path, out string, o format.ClipOptions, r *format.ClipReport) string {
+func clipText(path, out string, o format.ClipOptions, r *format.ClipReport, pinned string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ticks %d to %d of %s: %s, %s, %s", printable(out), r.First, r.Last, printable(path), counted(r.Ticks, "tick"), counted(r.Steps, "step"), counted(r.Hashes, "hash"))
 	if len(r.Gaps) > 0 {
@@ -161,6 +199,12 @@ func clipText(path, out string, o format.ClipOptions, r *format.ClipReport) stri
 		b.WriteString("; it begins with a keyframe")
 	case o.WithoutKeyframe:
 		b.WriteString("; it has no keyframe to start from")
+	}
+	if keys := keyIDs(r.Signers); len(keys) > 0 {
+		fmt.Fprintf(&b, "; it says that %s was signed by key %s", printable(path), strings.Join(keys, ", key "))
+	}
+	if pinned != "" {
+		fmt.Fprintf(&b, "; session %s is pinned", pinned)
 	}
 	return b.String()
 }
@@ -179,9 +223,19 @@ type clipDocument struct {
 	Hashes    uint64      `json:"hashes"`
 	Gaps      []jsonGap   `json:"gaps"`
 	Source    jsonText    `json:"source"`
+	SignedBy  []string    `json:"source_signed_by"`
+	Pinned    string      `json:"pinned_session,omitempty"`
 }
 
-func clipJSON(path, out string, o format.ClipOptions, r *format.ClipReport) clipDocument {
+func keyIDs(keys []format.PublicKey) []string {
+	ids := []string{}
+	for _, k := range keys {
+		ids = append(ids, k.ID())
+	}
+	return ids
+}
+
+func clipJSON(path, out string, o format.ClipOptions, r *format.ClipReport, pinned string) clipDocument {
 	return clipDocument{jsonText(path), jsonText(out), o.From, o.To, r.First, r.Last, r.Keyframe, o.State != nil,
-		r.Ticks, r.Steps, r.Hashes, describeGaps(r.Gaps, ""), jsonText(r.Source)}
+		r.Ticks, r.Steps, r.Hashes, describeGaps(r.Gaps, ""), jsonText(r.Source), keyIDs(r.Signers), pinned}
 }

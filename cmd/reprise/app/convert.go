@@ -23,8 +23,13 @@ func newConvert() *cobra.Command {
 		Short: "Convert a replay to another format",
 		Long: `convert reads any replay and writes RPLY2, RPLY1, JSON lines, CSV or Parquet; OUT's
 ending decides (.rply is RPLY2, then .jsonl, .csv and .parquet) unless --to does.
-It refuses to lose anything that the target cannot hold, and says what that is;
-with --lossy it leaves that behind. OUT must not exist; "-" is standard output.
+It refuses to lose content that the target cannot hold, and says what that is;
+with --lossy it leaves that behind. Signatures, and notices of what was redacted or
+left out, are RPLY2's alone: what goes is said. OUT must not exist; "-" is standard output.
+
+An archive that is converted to RPLY2 is one no longer: the file has the ordinary
+layout again, with the same content digest, signatures and notice of what was
+redacted. State hashes that the archive left out stay left out, and it says so.
 
 CSV and Parquet hold one table. --table all, the default, has a row for everything
 in the replay, and convert reads it back without a loss. --table steps, or ticks, has
@@ -40,6 +45,7 @@ is the command area, --raw-params the parameter area). --int64-split 31 is for
 buffers of the original engine's code, which splits int64 halves at 2^31.`,
 		Example: `  reprise convert old.rply match.rply --to rply2
   reprise convert match.jsonl match.rply
+  reprise convert archive/2026/11/29/room-m-42-20261129T190259Z.rply match.rply
   reprise convert match.rply back.rply --to rply1
   reprise convert match.rply match.parquet
   reprise convert match.rply steps.csv --table steps
@@ -188,6 +194,9 @@ func (o *convertOptions) run(cmd *cobra.Command, r *replay, out string) error {
 
 func (o *convertOptions) write(out, stderr io.Writer, r *replay) error {
 	w := bufio.NewWriter(out)
+	if lost := unsaid(r); len(lost) > 0 && o.to != "rply2" {
+		say(stderr, "%s: %s cannot say: %s", printable(r.path), o.to, strings.Join(lost, ", "))
+	}
 	var err error
 	switch {
 	case o.to == "rply1" && o.lossy:
@@ -203,6 +212,8 @@ func (o *convertOptions) write(out, stderr io.Writer, r *replay) error {
 		if err = table.Write(w, r.File, table.Format(o.to), o.table); err == nil && o.table != table.All {
 			say(stderr, "%s: the table of %s leaves out the metadata, code book, %s", printable(r.path), o.table, o.table.Left())
 		}
+	case r.Summary().Archived():
+		err = format.Unarchive(r.File, w)
 	default:
 		_, err = io.Copy(w, r.Raw())
 	}

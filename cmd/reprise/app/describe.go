@@ -28,6 +28,7 @@ type fileInfo struct {
 	Ticks       uint64         `json:"ticks"`
 	Steps       uint64         `json:"steps"`
 	Hashes      uint64         `json:"hashes"`
+	HashesLeft  uint64         `json:"hashes_left_out,omitempty"`
 	HashBytes   int            `json:"hash_bytes"`
 	HashParts   []jsonHashPart `json:"hash_parts,omitempty"`
 	Keyframes   []format.Tick  `json:"keyframes"`
@@ -166,11 +167,14 @@ func describe(r *replay) *fileInfo {
 	return i
 }
 
-// describeSeal says who claims to have signed the file: the content is not
-// compared.
+// describeSeal says who claims to have signed the file, since the content is
+// not compared, and what was left out of what was signed.
 func (i *fileInfo) describeSeal(r *replay) {
 	for _, g := range r.Signatures() {
 		i.SignedBy = append(i.SignedBy, g.Key.ID())
+	}
+	if a := r.Summary().Archive; a != nil {
+		i.HashesLeft = a.HashesLeft
 	}
 	if red := r.Summary().Redaction; red != nil {
 		i.Redacted = &jsonRedaction{red.Players, red.Metadata, red.Params, red.Segments, red.Marks}

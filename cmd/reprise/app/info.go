@@ -158,7 +158,7 @@ func (i *fileInfo) stateSentence() string {
 	}
 	s += because(i.EndReason)
 	if i.Torn != nil {
-		s += fmt.Sprintf("; ends inside a record: %d bytes from offset %d on are not whole", i.Torn.Bytes, i.Torn.Offset)
+		s += fmt.Sprintf("; ends inside a record, not whole from offset %d on: %s", i.Torn.Offset, counted(i.Torn.Bytes, "byte"))
 	}
 	return s
 }
@@ -181,13 +181,16 @@ func (i *fileInfo) hashSentence() string {
 	if i.HashBytes == 0 {
 		return "none: it can be played, not verified"
 	}
-	s := fmt.Sprintf("%d of %d bytes", i.Hashes, i.HashBytes)
+	s := fmt.Sprintf("%d of %s", i.Hashes, counted(i.HashBytes, "byte"))
 	for n, p := range i.HashParts {
 		sep := ", "
 		if n == 0 {
 			sep = ": "
 		}
 		s += fmt.Sprintf("%s%s %d", sep, printable(string(p.Name)), p.Bytes)
+	}
+	if i.HashesLeft > 0 {
+		s += fmt.Sprintf("; %d %s left out", i.HashesLeft, were(i.HashesLeft))
 	}
 	return s
 }

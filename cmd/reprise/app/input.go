@@ -45,7 +45,7 @@ func (r *replay) state() string {
 	switch end := r.Summary().End; {
 	case r.Unproven():
 		return "unproven"
-	case end != nil && end.State == format.EndSealed && r.Summary().Archive != nil:
+	case end != nil && end.State == format.EndSealed && r.Summary().Archived():
 		return stateArchived
 	case end != nil:
 		return end.State.String()

@@ -55,6 +55,10 @@ func (o *playOptions) interact(cmd *cobra.Command, r *replay) error {
 	if err := o.from.within(&o.to, r.File); err != nil {
 		return err
 	}
+	var err error
+	if o.side, err = openKeyframes(o.keyframes, &o.sim, r); err != nil {
+		return err
+	}
 	// What a child process says would tear the screen: it is shown later.
 	stderr := cmd.ErrOrStderr()
 	var said heldOutput
@@ -75,11 +79,12 @@ func (o *playOptions) interact(cmd *cobra.Command, r *replay) error {
 	if err != nil {
 		return err
 	}
+	v.side = o.side.read(d.playback, cmd.ErrOrStderr())
 	if err := show(cmd, v); err != nil {
 		return err
 	}
 	d.close()
-	return o.farewell(cmd.OutOrStdout(), r, d.playback.Report(), v.problem)
+	return errors.Join(o.farewell(cmd.OutOrStdout(), r, d.playback.Report(), v.problem), o.side.write(d.playback, cmd.ErrOrStderr()))
 }
 
 // show runs the screen.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +133,29 @@ func TestInteractiveInATerminalDesync(t *testing.T) {
 	}
 	if !strings.Contains(x.seen.String(), "desync at tick 100") {
 		t.Error("the desync is not told behind the screen")
+	}
+}
+
+// A side file keeps the states of one sitting for the next one.
+func TestInteractiveInATerminalKeyframes(t *testing.T) {
+	match := sample{ticks: 1500}.write(t)
+	side := filepath.Join(t.TempDir(), "side.keys")
+	for _, want := range []string{`: 1400 ticks run, .*; ticks 0 to 1399\s`,
+		`(?s)keyframes: 1 recorded, \d+ read.*: \d{2,3} ticks run, .*; ticks \d+ to 1399\s`} {
+		x := openTerminal(t, nil, "play", "--interactive", "--from", "1400", "--keyframes", side, match)
+		x.await("at tick 1400: ")
+		x.send("q")
+		if code := x.exit(); code != exitOK {
+			t.Errorf("exit code %d", code)
+		}
+		if said := x.seen.String(); !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("%q has nothing like %s", said, want)
+		}
+	}
+	x := openTerminal(t, nil, "play", "--interactive", "--keyframes", match, match)
+	x.await("that is the replay")
+	if code := x.exit(); code != exitUsage {
+		t.Errorf("the replay as the side file: exit code %d", code)
 	}
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -27,6 +28,8 @@ type viewer struct {
 	summary *format.Summary
 	book    *format.CodeBook
 	marks   []format.Mark
+	// side is how many keyframes a side file gave.
+	side int
 
 	width, height int
 	// now is the time of the present message.
@@ -107,23 +110,13 @@ func newViewer(d *desk, r *replay, speed float64, from format.Tick) (*viewer, er
 	s := r.Summary()
 	v := &viewer{desk: d, clock: d.clock, pacer: player.NewPacer(s.Meta), heading: heading{r.path, r.state()},
 		summary: s, book: r.Book(), marks: slices.Clone(s.Marks), width: 80, height: 24, now: d.clock.Now()}
-	slices.SortStableFunc(v.marks, func(a, b format.Mark) int { return compareTicks(a.Tick, b.Tick) })
+	slices.SortStableFunc(v.marks, func(a, b format.Mark) int { return cmp.Compare(a.Tick, b.Tick) })
 	v.at.next = s.Meta.FirstTick
 	if err := v.pacer.SetSpeed(v.now, speed); err != nil {
 		return nil, err
 	}
 	v.seek(goal{tick: from})
 	return v, nil
-}
-
-func compareTicks(a, b format.Tick) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Init begins with the first piece of work.

@@ -265,15 +265,19 @@ func hashStart(hash []byte) string {
 
 // frameText says where moves can start from.
 func (v *viewer) frameText() string {
-	recorded := len(v.summary.Keyframes)
-	s := fmt.Sprintf(" keyframes: %d recorded", recorded)
+	given := len(v.summary.Keyframes)
+	s := fmt.Sprintf(" keyframes: %d recorded", given)
+	if v.side > 0 {
+		given += v.side
+		s += fmt.Sprintf(", %d read", v.side)
+	}
 	if n := len(v.at.bad); n > 0 {
 		s += fmt.Sprintf(" (%d bad, before tick %d)", n, v.at.bad[0].NextTick)
 	}
 	switch {
 	case !v.at.playsThrough:
 		return s + fmt.Sprintf(", %d kept (%.1f MiB)", v.at.kept, float64(v.at.keptBytes)/(1<<20))
-	case recorded > len(v.at.bad):
+	case given > len(v.at.bad):
 		return s + "; moving back replays from one of them"
 	}
 	return s + "; moving back replays from the start"

@@ -68,23 +68,26 @@ func checkKeyframeFile(path string) error {
 	return nil
 }
 
-// read gives the side file's keyframes to a playback that has not moved. What
-// cannot be used is said, and is no error: play goes on without it.
-func (k *keyframeFile) read(p *player.Playback, stderr io.Writer) {
+// read gives the side file's keyframes to a playback that has not moved, and
+// gives their number. What cannot be used is said, and is no error: play goes on
+// without it.
+func (k *keyframeFile) read(p *player.Playback, stderr io.Writer) int {
 	if k == nil {
-		return
+		return 0
 	}
 	f, err := os.Open(k.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return
+		return 0
 	}
+	n := 0
 	if err == nil {
-		_, err = p.ReadKeyframes(f, k.simulation, player.KeyframeFileLimit)
+		n, err = p.ReadKeyframes(f, k.simulation, player.KeyframeFileLimit)
 		f.Close()
 	}
 	if err != nil {
 		say(stderr, "%s: %v", printable(k.path), cause(err))
 	}
+	return n
 }
 
 // write writes the playback's keyframes, where it has made any: under a

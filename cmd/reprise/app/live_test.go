@@ -92,7 +92,7 @@ func TestTornTailOfALiveFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, says string }{
-		{"info", "state        live; ends inside a record: "}, {"check", "live, 0 ticks, 0 steps; its last record is being written"},
+		{"info", "state        live; ends inside a record, not whole from offset "}, {"check", "live, 0 ticks, 0 steps; its last record is being written"},
 		{"ls", "live+torn"}, {"cat", ""}, {"verify --allow-unverified", "ok "}, {"play", "0 ticks run"},
 	} {
 		args := append(strings.Fields(c.args), path)

@@ -89,19 +89,12 @@ func mergeText(out string, r *format.MergeReport) string {
 		fmt.Fprintf(&b, "; %s are in several parts, which agree", counted(r.Overlap, "tick"))
 	}
 	if r.Duplicates > 0 {
-		fmt.Fprintf(&b, "; left out: %s of another part", plural(r.Duplicates, "copy", "copies"))
+		fmt.Fprintf(&b, "; left out: %s of another part", counted(r.Duplicates, "copy"))
 	}
 	for _, g := range describeGaps(r.Holes, "") {
 		fmt.Fprintf(&b, "\n  gap: %s, in none of the parts", g.ticks())
 	}
 	return b.String()
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 type mergeDocument struct {

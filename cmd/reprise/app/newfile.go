@@ -32,8 +32,8 @@ func (f newFile) ReadAt(b []byte, at int64) (int, error) { return f.file.ReadAt(
 // under a temporary name until it is whole and on the disk. After a failure
 // there is no such file.
 func writeNew(ctx context.Context, path string, write func(newFile) error) error {
-	if _, err := os.Lstat(path); err == nil {
-		return existsError(path)
+	if err := checkAbsent(path); err != nil {
+		return err
 	}
 	temporary := filepath.Join(filepath.Dir(path), ".reprise-"+rand.Text()+".tmp")
 	f, err := os.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
@@ -56,6 +56,14 @@ func writeNew(ctx context.Context, path string, write func(newFile) error) error
 	return nil
 }
 
+// checkAbsent refuses a path where something is.
+func checkAbsent(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return existsError(path)
+	}
+	return nil
+}
+
 func existsError(path string) error {
 	return usagef("%s exists, and is not overwritten: remove it, or use another name", printable(path))
 }
@@ -71,8 +79,8 @@ func giveName(temporary, path string) error {
 	case errors.Is(err, fs.ErrExist):
 		return existsError(path)
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return existsError(path)
+	if err := checkAbsent(path); err != nil {
+		return err
 	}
 	return os.Rename(temporary, path)
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -89,6 +90,13 @@ func inDataFolder(opener *opener, folders *dataFolders, path string, do func(p a
 	}
 	own := r.Summary().Meta.Session
 	r.Close()
+	return withPins(folders, path, own, func(p archive.Pins, id string) error { return do(p, id, path) })
+}
+
+// withPins finds the session of a file in a data folder, and the folder's pins.
+// The error matches errNoData for a file that is in none, and errNoSession for
+// one of no session.
+func withPins(folders *dataFolders, path, own string, do func(p archive.Pins, id string) error) error {
 	data, name, err := folders.find(path)
 	if err != nil {
 		return err
@@ -98,12 +106,16 @@ func inDataFolder(opener *opener, folders *dataFolders, path string, do func(p a
 		return err
 	}
 	if err := format.ValidSession(id); err != nil {
-		return fmt.Errorf("the replay is of no session in the ledger: %w", err)
+		return fmt.Errorf("%w: %w", errNoSession, err)
 	}
 	pins, err := archive.OpenPins(data)
 	if err != nil {
 		return err
 	}
 	defer pins.Close()
-	return do(pins, id, path)
+	return do(pins, id)
 }
+
+// errNoSession is returned for a file of a data folder that has no session
+// there.
+var errNoSession = errors.New("the replay is of no session in the ledger")

@@ -8,6 +8,24 @@ import (
 	"time"
 )
 
+// archives waits until the daemon has archived so many sessions.
+func (d *testDaemon) archives(t *testing.T, n int) (list []string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); len(list) < n; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("archives: %v", list)
+		}
+		list = nil
+		filepath.WalkDir(filepath.Join(d.data, "archive"), func(path string, e fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".rply") {
+				list = append(list, path)
+			}
+			return nil
+		})
+	}
+	return list
+}
+
 // A pin that was set on a session's file holds for its archive, and shows
 // there.
 func TestPinOutlivesTheMove(t *testing.T) {
@@ -25,19 +43,7 @@ func TestPinOutlivesTheMove(t *testing.T) {
 	if r := reprise("pin", "--reason", "final", d.sealed(t, "Kept-1")); r.code != exitOK || !strings.Contains(r.stdout, "session Kept-1 is pinned") {
 		t.Fatalf("%+v", r)
 	}
-	var archives []string
-	for end := time.Now().Add(time.Minute); len(archives) < 2; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("archives: %v", archives)
-		}
-		archives = nil
-		filepath.WalkDir(filepath.Join(d.data, "archive"), func(path string, e fs.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, ".rply") {
-				archives = append(archives, path)
-			}
-			return nil
-		})
-	}
+	archives := d.archives(t, 2)
 	r := reprise("ls", "--pinned", "--state", "archived", d.data)
 	if r.code != exitOK || strings.Count(r.stdout, "\n") != 2 || !strings.Contains(r.stdout, "room-Kept-1-") {
 		t.Errorf("%+v", r)

@@ -32,9 +32,10 @@ their hashes compared. --trace writes a line
 --trace - the result stands on standard error.
 
 --keyframes FILE keeps the states that --from makes on its way: the next time it
-starts from the nearest of them. They serve one replay and one build of the game,
-are compared with the recorded hashes before they are relied on, and are made
-anew where they fit no more.
+starts from the nearest of them. --interactive uses them for every move, and keeps
+those of its own. They serve one replay and one build of the game, are compared
+with the recorded hashes before they are relied on, and are made anew where they
+fit no more.
 
 With a desync comes what the recording says of its machine and what differs here.
 
@@ -93,7 +94,7 @@ func (o *playOptions) run(cmd *cobra.Command, r *replay) error {
 		return usagef("--trace: the replay declares no state hashes, so no trace of them can be written")
 	}
 	if o.keyframes != "" && !o.from.set {
-		return usagef("--keyframes is for --from: nothing is sought without it")
+		return usagef("--keyframes is for --from and --interactive: nothing is sought without them")
 	}
 	var err error
 	if o.side, err = openKeyframes(o.keyframes, &o.sim, r); err != nil {
@@ -124,7 +125,7 @@ func (o *playOptions) run(cmd *cobra.Command, r *replay) error {
 	if report.Desync != nil {
 		say(cmd.ErrOrStderr(), "%s: %s", printable(r.path), compareMachine(r.Summary().Meta).text())
 	}
-	return o.result(r, &report, err)
+	return o.result(r, err)
 }
 
 // play runs the engine.
@@ -173,7 +174,7 @@ func (o *playOptions) playFrom(cmd *cobra.Command, sim player.Simulation, source
 	played, err := player.Run(cmd.Context(), sim, source, options)
 	report.Add(&played)
 	if report.HashesCompared > 0 && errors.Is(err, player.ErrNothingCompared) {
-		err = firstGap(&played)
+		err = gapOf(err)
 	}
 	return report, err
 }
@@ -201,9 +202,9 @@ func (s *lateSpeed) Next() (player.Item, error) {
 
 // result is the error that play ends with: a replay without hashes is played
 // all the same, but not across a gap, nor as a whole where it is torn.
-func (o *playOptions) result(r *replay, report *player.Report, err error) error {
+func (o *playOptions) result(r *replay, err error) error {
 	if errors.Is(err, player.ErrNothingCompared) {
-		err = firstGap(report)
+		err = gapOf(err)
 	}
 	if err == nil && !o.to.set {
 		err = r.tornError()
@@ -211,12 +212,13 @@ func (o *playOptions) result(r *replay, report *player.Report, err error) error 
 	return err
 }
 
-// firstGap keeps a gap from passing for a whole replay.
-func firstGap(r *player.Report) error {
-	if len(r.Gaps) == 0 {
-		return nil
+// gapOf keeps, of an error, the gap: it must not pass for a whole replay.
+func gapOf(err error) error {
+	var gap *player.GapError
+	if errors.As(err, &gap) {
+		return gap
 	}
-	return r.Gaps[0]
+	return nil
 }
 
 // playText says what a run did.
@@ -230,7 +232,7 @@ func playText(path string, r *player.Report) string {
 		s += fmt.Sprintf("; ticks %d to %d", r.FirstTick, r.LastTick)
 	}
 	if r.Rebased > 0 {
-		s += fmt.Sprintf("; more than a second late %d times, the schedule was started anew", r.Rebased)
+		s += fmt.Sprintf("; more than a second late %s, the schedule was started anew", counted(r.Rebased, "time"))
 	}
 	return s
 }

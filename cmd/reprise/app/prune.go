@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -14,30 +15,36 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/internal/daemon"
+	"reprise/recorder"
 	"reprise/recorder/archive"
 )
 
 func newPrune() *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
-		Use:   "prune --dry-run [--config FILE] DATA",
-		Short: "List what the daemon's retention would remove, and why",
-		Long: `prune lists the replays of a data folder that a daemon with this configuration
-would remove now, the oldest first, each with the reason, and changes nothing:
-removing is the daemon's work, which does it by the same rules every minute. What
-is kept in any case (pinned, unfinished, unreadable replays) is counted, and
-listed with --kept.
+		Use:   "prune [--dry-run] [--config FILE] DATA",
+		Short: "Remove what a daemon's retention would remove, or list it, and why",
+		Long: `prune removes the replays of a data folder that a daemon with this configuration
+would remove now, the oldest first, and prints each with the reason; with --dry-run
+it changes nothing, and only lists them. What is kept in any case (pinned,
+unfinished, unreadable replays) is counted, and listed with --kept. Each removal is
+a line on standard error, too, as in the daemon's log. Without a rule nothing goes.
+
+While a daemon runs on the folder, removing is its work, which it does by the same
+rules every minute: prune then ends with 3, and only --dry-run works. It goes by the
+clock as it is, where a daemon waits a day once the clock has jumped.
 
 The rules are the keys retain_… of --config, of the environment (REPRISE_RETAIN_…),
 or of the flags below, in ascending order of weight. A session that ended within
 the last half minute may be missing.`,
 		Example: `  reprise prune --dry-run --config /etc/reprise/reprised.toml /var/lib/reprise
-  reprise prune --dry-run --retain-age 720h --retain-bytes 100GiB /var/lib/reprise`,
+  reprise prune --dry-run --retain-age 720h --retain-bytes 100GiB /var/lib/reprise
+  reprise prune --retain-age 720h --retain-bytes 100GiB /var/lib/reprise`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.dryRun, "dry-run", false, "list, and change nothing: must be given")
+	f.BoolVar(&o.dryRun, "dry-run", false, "list, and change nothing")
 	f.StringVar(&o.config, "config", "", "configuration file of the daemon")
 	f.BoolVar(&o.kept, "kept", false, "list what is to be kept, too")
 	f.BoolVar(&o.json, "json", false, "one JSON document a replay, on a line of its own")
@@ -84,9 +91,6 @@ func (o *pruneOptions) policy() (archive.Policy, time.Duration, error) {
 }
 
 func (o *pruneOptions) run(cmd *cobra.Command, data string) error {
-	if !o.dryRun {
-		return &hintedError{usagef("prune removes nothing by itself, that is the daemon's work"), "--dry-run lists what the daemon would remove"}
-	}
 	policy, reopen, err := o.policy()
 	if err != nil {
 		return err
@@ -94,21 +98,41 @@ func (o *pruneOptions) run(cmd *cobra.Command, data string) error {
 	if st, err := os.Stat(filepath.Join(data, "ledger")); err != nil || !st.Mode().IsRegular() {
 		return atFile(data, errors.Join(errors.New("not a data folder of reprised: it has no ledger"), cause(err)))
 	}
-	remove, unmet, held, err := archive.Preview(data, policy, reopen, time.Now())
-	if err != nil {
-		return atFile(data, err)
+	var remove []archive.Removal
+	var unmet []string
+	var held []archive.Holding
+	if o.dryRun {
+		remove, unmet, held, err = archive.Preview(data, policy, reopen, time.Now())
+	} else {
+		log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+		remove, unmet, held, err = archive.Prune(cmd.Context(), data, policy, reopen, time.Now(), log)
 	}
-	out := bufio.NewWriter(cmd.OutOrStdout())
-	if err := errors.Join(o.print(out, remove, held), out.Flush()); err != nil {
+	if err != nil {
+		err = pruneError(atFile(data, err), len(remove))
+	}
+	if held == nil {
 		return err
 	}
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	err = errors.Join(err, o.print(out, remove, held), out.Flush())
 	for _, bound := range unmet {
 		say(cmd.ErrOrStderr(), "%s", bound)
 	}
 	if !o.json {
-		say(cmd.ErrOrStderr(), "%s", pruneSummary(remove, held))
+		say(cmd.ErrOrStderr(), "%s", o.summary(remove, held))
 	}
-	return nil
+	return err
+}
+
+// pruneError says what to do where nothing, or only a part, was removed.
+func pruneError(err error, removed int) error {
+	switch {
+	case errors.Is(err, recorder.ErrRunning):
+		return &hintedError{err, "it removes by its own retain_… keys every minute: change and reload these, or use --dry-run"}
+	case removed > 0:
+		return &exitError{exitPartly, err}
+	}
+	return err
 }
 
 // pruneLine is what prune says of one replay; the JSON names are a contract.
@@ -124,8 +148,9 @@ type pruneLine struct {
 
 // Verdicts of prune.
 const (
-	verdictRemove = "remove"
-	verdictKeep   = "keep"
+	verdictRemove  = "remove"
+	verdictRemoved = "removed"
+	verdictKeep    = "keep"
 )
 
 func (o *pruneOptions) print(w io.Writer, remove []archive.Removal, held []archive.Holding) error {
@@ -141,8 +166,12 @@ func (o *pruneOptions) print(w io.Writer, remove []archive.Removal, held []archi
 		_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", l.Verdict, dash(printable(string(l.Game))), l.Ended, l.Bytes, printable(h.File), printable(why))
 		return err
 	}
+	verdict := verdictRemoved
+	if o.dryRun {
+		verdict = verdictRemove
+	}
 	for i := range remove {
-		if err := put(verdictRemove, &remove[i].Holding, remove[i].Why); err != nil {
+		if err := put(verdict, &remove[i].Holding, remove[i].Why); err != nil {
 			return err
 		}
 	}
@@ -156,7 +185,7 @@ func (o *pruneOptions) print(w io.Writer, remove []archive.Removal, held []archi
 	return table.Flush()
 }
 
-func pruneSummary(remove []archive.Removal, held []archive.Holding) string {
+func (o *pruneOptions) summary(remove []archive.Removal, held []archive.Holding) string {
 	var goes, all int64
 	kept := 0
 	for i := range remove {
@@ -168,5 +197,9 @@ func pruneSummary(remove []archive.Removal, held []archive.Holding) string {
 			kept++
 		}
 	}
-	return fmt.Sprintf("%d of %s would be removed, %d of %d bytes; %d are kept in any case", len(remove), counted(len(held), "replay"), goes, all, kept)
+	done := "were removed"
+	if o.dryRun {
+		done = "would be removed"
+	}
+	return fmt.Sprintf("%d of %s %s, %d of %s; kept in any case: %d", len(remove), counted(len(held), "replay"), done, goes, counted(uint64(all), "byte"), kept)
 }

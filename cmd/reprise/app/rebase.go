@@ -54,8 +54,8 @@ func (o *rebaseOptions) check() error {
 	if o.out == "" {
 		return usagef("rebase writes new files: say where with -o OUT")
 	}
-	if _, err := os.Lstat(o.out); err == nil {
-		return existsError(o.out)
+	if err := checkAbsent(o.out); err != nil {
+		return err
 	}
 	return o.sim.check()
 }

@@ -29,15 +29,21 @@ durable and the session is sealed, and says under which name.
 
 With --spool, what the daemon has not confirmed is also kept in a folder: after a
 crash of this command the same --session with the same --spool goes on where the
-spool ends.`,
+spool ends.
+
+The rest of a match whose session can no longer be gone on with is a session of its
+own. --part-of names the first one, in the label part-of: by it "merge" knows the
+parts of one match.`,
 		Example: `  reprise record --server 127.0.0.1:4433 --pin "$(cat data/tls/fingerprint)" match.rply
-  reprise record --server recorder.example:4433 --ca ca.pem --session cup-final --speed max match.jsonl`,
+  reprise record --server recorder.example:4433 --ca ca.pem --session cup-final --speed max match.jsonl
+  reprise record --server recorder.example:4433 --ca ca.pem --part-of cup-final --session cup-final-2 rest.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
 	o.server.flags(f)
 	f.StringVar(&o.session, "session", "", "id of the session, never used before (default: the file's name with a random ending)")
+	f.StringVar(&o.partOf, "part-of", "", "id of the session that this is a later part of")
 	f.StringVar(&o.game, "game", "", "name of the game, instead of the file's")
 	f.Var(&o.speed, "speed", `times the tick rate, from 0.01 to 1000, or "max"`)
 	f.StringVar(&o.spool, "spool", "", "folder that keeps what is not durable yet")
@@ -49,6 +55,7 @@ spool ends.`,
 type recordOptions struct {
 	server        serverOptions
 	session, game string
+	partOf        string
 	spool         string
 	speed         speedFlag
 	packLists     bool
@@ -79,6 +86,9 @@ func (o *recordOptions) run(cmd *cobra.Command, path string) error {
 	if err := format.ValidSession(o.session); err != nil {
 		return usagef("--session: %w", err)
 	}
+	if err := o.checkPart(); err != nil {
+		return err
+	}
 	open := newOpener(cmd).open
 	if o.packLists {
 		open = newOpener(cmd).openPacked
@@ -88,6 +98,9 @@ func (o *recordOptions) run(cmd *cobra.Command, path string) error {
 	return withReplay(path, open, func(r *replay) error {
 		if err := r.tornError(); err != nil {
 			return err
+		}
+		if lost := unsaid(r); len(lost) > 0 {
+			say(cmd.ErrOrStderr(), "%s: the new session does not say: %s", printable(path), strings.Join(lost, ", "))
 		}
 		client, err := o.server.dial(cmd.Context(), cfg)
 		if err != nil {
@@ -100,6 +113,20 @@ func (o *recordOptions) run(cmd *cobra.Command, path string) error {
 		}
 		return o.print(cmd.OutOrStdout(), result)
 	})
+}
+
+// checkPart refuses what names no other session.
+func (o *recordOptions) checkPart() error {
+	if o.partOf == "" {
+		return nil
+	}
+	if err := format.ValidSession(o.partOf); err != nil {
+		return usagef("--part-of: %w", err)
+	}
+	if strings.EqualFold(o.partOf, o.session) {
+		return usagef("--part-of %s: a session is no part of itself, give this one another id with --session", o.partOf)
+	}
+	return nil
 }
 
 // inventSession makes an id of the file's name: its safe characters, and a
@@ -183,6 +210,9 @@ func (o *recordOptions) begin(ctx context.Context, client *transport.Client, f *
 	meta.Session = o.session
 	if o.game != "" {
 		meta.Game = o.game
+	}
+	if o.partOf != "" {
+		meta.Labels = append(slices.Clone(meta.Labels), format.Label{Key: format.LabelPartOf, Value: o.partOf})
 	}
 	if meta.Env == nil {
 		meta.Env = []format.Label{} // it was not played on this machine

@@ -60,12 +60,22 @@ func duration(seconds float64) string {
 }
 
 // counted prints a number with its noun.
-func counted[N int | uint64](n N, noun string) string {
+func counted[N int | uint64 | int64](n N, noun string) string {
 	switch {
 	case n == 1:
 		return "1 " + noun
 	case strings.HasSuffix(noun, "sh"):
 		return fmt.Sprintf("%d %ses", n, noun)
+	case strings.HasSuffix(noun, "py"):
+		return fmt.Sprintf("%d %sies", n, noun[:len(noun)-1])
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// were is the verb behind a number of things.
+func were[N int | uint64](n N) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }

@@ -82,6 +82,21 @@ func signerText(list []jsonSigner) string {
 	return strings.Join(names, ", ")
 }
 
+// unsaid names what only an RPLY2 file can say of itself, and what is made of
+// its content therefore does not.
+func unsaid(r *replay) (list []string) {
+	if n := len(r.Signatures()); n > 0 {
+		list = append(list, counted(n, "signature"))
+	}
+	if r.Summary().Redaction != nil {
+		list = append(list, "that it is a redacted copy")
+	}
+	if a := r.Summary().Archive; a != nil && a.HashesLeft > 0 {
+		list = append(list, "that "+counted(a.HashesLeft, "state hash")+" "+were(a.HashesLeft)+" left out")
+	}
+	return list
+}
+
 // unprovenParts names what is in a file without being proven by its digest,
 // since a part was left out on purpose.
 func unprovenParts(s *format.Summary) []string {
@@ -92,14 +107,14 @@ func unprovenParts(s *format.Summary) []string {
 			add("labels, environment and foreign header, of which a part was erased")
 		}
 		if r.Params > 0 {
-			add("the inputs of %s, in which %s were emptied", counted(r.Segments, "segment"), counted(r.Params, "parameter"))
+			add("the inputs of %s, in which %s %s emptied", counted(r.Segments, "segment"), counted(r.Params, "parameter"), were(r.Params))
 		}
 		if r.Marks > 0 {
 			add("%s, whose texts were emptied", counted(r.Marks, "mark"))
 		}
 	}
 	if a := s.Archive; a != nil && a.HashesLeft > 0 {
-		add("the state hashes, of which %d were left out", a.HashesLeft)
+		add("the state hashes, of which %d %s left out", a.HashesLeft, were(a.HashesLeft))
 	}
 	return parts
 }

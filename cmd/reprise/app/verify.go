@@ -241,7 +241,7 @@ func (w *verifier) replay(r *verifyResult, f *replay) error {
 		r.Machine = compareMachine(s.Meta)
 	}
 	if errors.Is(err, player.ErrNothingCompared) && w.o.allowUnverified {
-		err = firstGap(&report)
+		err = gapOf(err)
 	}
 	if err == nil || errors.Is(err, player.ErrNothingCompared) {
 		err = errors.Join(err, f.tornError())

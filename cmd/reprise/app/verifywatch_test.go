@@ -1,42 +1,21 @@
 package app
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"reprise/cmd/internal/proctest"
 )
 
-// lockedBuffer is written by the command and read by its test.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-// waitText waits until the command has printed a text.
-func (b *lockedBuffer) waitText(t *testing.T, text string) {
+// waitText waits until a command has printed a text.
+func waitText(t *testing.T, out *proctest.Text, text string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !strings.Contains(b.String(), text); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%q was never printed, only %q", text, b.String())
-		}
-	}
+	proctest.Eventually(t, time.Minute, fmt.Sprintf("%q is printed", text), func() bool { return strings.Contains(out.String(), text) })
 }
 
 // TestVerifyWatch drops files into a watched folder: whole, growing, moved in,
@@ -61,23 +40,23 @@ func TestVerifyWatch(t *testing.T) {
 	put("before.rply", good)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var out, messages lockedBuffer
+	var out, messages proctest.Text
 	cmd := newRoot()
 	cmd.SetArgs([]string{"verify", "--watch", folder})
 	cmd.SetOut(&out)
 	cmd.SetErr(&messages)
 	done := make(chan error, 1)
 	go func() { done <- cmd.ExecuteContext(ctx) }()
-	out.waitText(t, "before.rply: 200 ticks run")
+	waitText(t, &out, "before.rply: 200 ticks run")
 
 	live := bytesOf(sample{live: true, ticks: 5000})
 	put("growing.rply", live[:len(live)/2])
 	put("stays-live.rply", live)
 	put("notes.txt", good)
 	put("bad.rply", bytesOf(sample{flip: 7}))
-	out.waitText(t, "bad.rply: 8 ticks run, 8 hashes compared: desync at tick 7")
+	waitText(t, &out, "bad.rply: 8 ticks run, 8 hashes compared: desync at tick 7")
 	put("growing.rply", bytesOf(sample{ticks: 5000}))
-	out.waitText(t, "growing.rply: 5000 ticks run")
+	waitText(t, &out, "growing.rply: 5000 ticks run")
 	if err := os.Mkdir(filepath.Join(folder, "later"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +64,7 @@ func TestVerifyWatch(t *testing.T) {
 	if err := os.Rename(filepath.Join(folder, "later/moved.tmp"), filepath.Join(folder, "later/moved.rply")); err != nil {
 		t.Fatal(err)
 	}
-	out.waitText(t, "moved.rply: 200 ticks run")
+	waitText(t, &out, "moved.rply: 200 ticks run")
 	cancel()
 	if code := exitCode(<-done); code != exitFalse {
 		t.Errorf("exit code %d", code)

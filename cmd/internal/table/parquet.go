@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -9,6 +10,8 @@ import (
 	"reprise/format"
 )
 
+// parquetMagic begins and ends a Parquet file; the size of the footer, in four
+// bytes, stands before it at the end.
 const parquetMagic = "PAR1"
 
 // stepRow and tickRow are the rows of the two other tables.
@@ -94,6 +97,9 @@ type parquetReader struct {
 // newParquetReader opens a table. Its columns have to be those of a whole one.
 func newParquetReader(src io.ReaderAt, size int64) (p *parquetReader, err error) {
 	defer rescue(&err)
+	if err := checkFooter(src, size); err != nil {
+		return nil, err
+	}
 	file, err := parquet.OpenFile(src, size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", format.ErrCorrupt, err)
@@ -102,6 +108,24 @@ func newParquetReader(src io.ReaderAt, size int64) (p *parquetReader, err error)
 		return nil, fmt.Errorf("%w: a Parquet file whose columns are not those of --table all", format.ErrNotReplay)
 	}
 	return &parquetReader{r: parquet.NewGenericReader[Row](file), rows: make([]Row, 64)[:0]}, nil
+}
+
+// checkFooter holds the footer's size against the file's: the library takes
+// memory for it, up to 4 GiB, before it reads.
+func checkFooter(src io.ReaderAt, size int64) error {
+	const tail = 4 + len(parquetMagic)
+	var b [tail]byte
+	if size < int64(len(parquetMagic)+tail) {
+		return fmt.Errorf("%w: %d bytes are no Parquet file", format.ErrNotReplay, size)
+	}
+	if _, err := src.ReadAt(b[:], size-int64(tail)); err != nil {
+		return err
+	}
+	most := size - int64(len(parquetMagic)+tail)
+	if footer := int64(binary.LittleEndian.Uint32(b[:])); string(b[4:]) == parquetMagic && footer > most {
+		return fmt.Errorf("%w: Parquet: a footer of %d bytes, in a file that has room for %d: its end is cut off or damaged", format.ErrCorrupt, footer, most)
+	}
+	return nil
 }
 
 // rescue makes an error of a panic of the Parquet library, which takes some

@@ -2,11 +2,14 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -297,6 +300,29 @@ func FuzzReadCSV(f *testing.F) {
 			t.Fatalf("written as\n%s\nthen as\n%s", once, twice)
 		}
 	})
+}
+
+// A footer that cannot be there takes no memory: the library would take 4 GiB.
+func TestParquetFooterIsHeldAgainstTheFile(t *testing.T) {
+	whole := written(t, samples(t)["turns.rply"], Parquet, All)
+	room := uint32(len(whole) - 12)
+	for _, footer := range []uint32{room + 1, 1 << 31, 1<<32 - 1} {
+		b := slices.Clone(whole)
+		binary.LittleEndian.PutUint32(b[len(b)-8:], footer)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readBack(b, Parquet)
+		runtime.ReadMemStats(&after)
+		if want := fmt.Sprintf("a footer of %d bytes, in a file that has room for %d", footer, room); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+			t.Errorf("a footer of %d bytes: %d bytes of memory", footer, took)
+		}
+	}
+	if _, err := readBack(whole[:11], Parquet); !errors.Is(err, format.ErrNotReplay) {
+		t.Errorf("11 bytes: %v", err)
+	}
 }
 
 // FuzzReadParquet holds that no bytes make the reader fail but by an error.

@@ -46,13 +46,19 @@ func Segments(file *format.File) int {
 // next one, several at once. Every recorded hash is compared, and every
 // keyframe with the state that the game itself comes to there, where it can
 // save it: so loading a keyframe is proven to restore all that matters. What
-// is found is what Run finds, and besides a KeyframeError. A game that looks
-// ahead needs Run.
+// is found is what Run finds, and besides a KeyframeError; behind a desync,
+// parts that start from a recorded keyframe may agree again. Where neither a
+// state nor a hash proves that a part ends as the next one begins, and where a
+// game does not start from a keyframe that one run passes by, the replay is run
+// in one part after all. A game that looks ahead needs Run.
 func VerifySegments(ctx context.Context, file *format.File, o SegmentOptions) (Report, error) {
 	segments, gaps := segmentsOf(file)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &segmentRun{file: file, o: o, segments: segments, results: make([]segmentResult, len(segments)), stop: len(segments), cancels: make([]context.CancelFunc, len(segments))}
+	if len(segments) == 0 {
+		return w.whole(ctx)
+	}
 	var workers sync.WaitGroup
 	for range min(o.Jobs, len(segments)) {
 		workers.Go(func() {
@@ -67,7 +73,7 @@ func VerifySegments(ctx context.Context, file *format.File, o SegmentOptions) (R
 	}
 	report, err := w.verdict(gaps)
 	var bad *KeyframeError
-	if errors.As(err, &bad) || err != nil && w.unsure() {
+	if errors.As(err, &bad) || w.unsure() {
 		report, whole := w.whole(ctx)
 		if bad == nil {
 			return report, whole
@@ -77,19 +83,26 @@ func VerifySegments(ctx context.Context, file *format.File, o SegmentOptions) (R
 	return report, err
 }
 
-// unsure reports whether what failed began at a keyframe that may be bad: the
-// game could not save its state there to be compared.
+// unsure reports whether the parts may differ from one run: one refused its
+// keyframe, began at one that may be bad, or hides what went wrong between the
+// last hash of the part before it and its keyframe.
 func (w *segmentRun) unsure() bool {
-	for i := range w.stop {
-		if w.results[i].err != nil {
-			return i > 0 && w.segments[i-1].next >= 0 && !w.results[i-1].proven
+	for i, s := range w.segments[:w.stop] {
+		r := &w.results[i]
+		if s.frame >= 0 && s.first > w.file.Summary().Meta.FirstTick && errors.Is(r.err, ErrStart) {
+			return true
+		}
+		if i+1 == w.stop || s.next < 0 || r.proven {
+			continue
+		}
+		if hashed := r.report.hasGood && r.report.good+1 == s.end; !hashed || w.results[i+1].err != nil {
+			return true
 		}
 	}
 	return false
 }
 
-// whole runs the replay in one part, because what was run from a bad keyframe
-// says nothing.
+// whole runs the replay in one part.
 func (w *segmentRun) whole(ctx context.Context) (Report, error) {
 	sim, release, err := w.o.Simulation()
 	if err != nil {
@@ -200,7 +213,7 @@ func (w *segmentRun) settle(i int, r segmentResult) {
 	defer w.mu.Unlock()
 	w.cancels[i]()
 	w.results[i] = r
-	if r.err == nil || i >= w.stop || w.o.KeepGoing && r.report.Complete {
+	if i >= w.stop || !w.ends(&r) {
 		return
 	}
 	w.stop = i + 1
@@ -312,38 +325,74 @@ func (w *segmentRun) report(gaps []*GapError) Report {
 			sum.Keyframe = r.report.Keyframe
 		}
 		sum.Complete = sum.Complete && r.done && r.report.Complete
-		if d := r.report.Desync; d != nil && !d.HasLastGood {
-			d.LastGood, d.HasLastGood = sum.good, sum.hasGood
+		for _, d := range r.report.Desyncs {
+			if !d.HasLastGood {
+				d.LastGood, d.HasLastGood = sum.good, sum.hasGood
+			}
 		}
 		sum.Add(&r.report)
 	}
+	behind := w.segments[0].first // the first tick that was not come to
+	if sum.TicksRun > 0 {
+		behind = sum.LastTick + 1
+	}
+	if w.ended() {
+		behind = max(behind, w.segments[w.stop-1].first)
+	} else {
+		behind++ // a gap that begins there ended the run
+	}
 	for _, g := range gaps {
-		if sum.TicksRun > 0 && stretchAt(w.file.Summary(), g.Gap.First).first <= sum.LastTick+1 {
+		if stretchAt(w.file.Summary(), g.Gap.First).first < behind {
 			sum.Gaps = append(sum.Gaps, g)
 		}
 	}
 	return sum
 }
 
-// verdict gives the whole report, and the first error in the replay's order.
-func (w *segmentRun) verdict(gaps []*GapError) (Report, error) {
-	sum := w.report(gaps)
-	var err error
+// ends reports whether a part with this result is the last one to be run.
+func (w *segmentRun) ends(r *segmentResult) bool {
+	return r.err != nil && !(w.o.KeepGoing && r.report.Complete)
+}
+
+// ended reports whether a part ended the run before the replay's end.
+func (w *segmentRun) ended() bool {
+	return w.stop > 0 && w.ends(&w.results[w.stop-1])
+}
+
+// failure is a bad keyframe, or else what ended the run early.
+func (w *segmentRun) failure() error {
+	var bad *KeyframeError
 	for i := range w.stop {
-		if err = w.results[i].err; err != nil {
-			break
+		if err := w.results[i].err; errors.As(err, &bad) {
+			return err
 		}
 	}
-	if err == nil && sum.Desync != nil {
-		err = sum.Desync
+	if w.ended() {
+		return w.results[w.stop-1].err
 	}
-	if err == nil && len(sum.Gaps) > 0 {
+	return nil
+}
+
+// verdict joins the whole report with what one run would say of it.
+func (w *segmentRun) verdict(gaps []*GapError) (Report, error) {
+	sum, err := w.report(gaps), w.failure()
+	switch desync := sum.Desync; {
+	case desync != nil && err == nil:
+		err = desync
+	case desync != nil && !errors.Is(err, desync):
+		err = errors.Join(desync, err)
+	}
+	open := sum.openGap()
+	sum.Complete = sum.Complete && open == nil
+	switch {
+	case open != nil && err != nil:
+		err = errors.Join(err, open)
+	case open != nil:
+		err = open
+	case err == nil && len(sum.Gaps) > 0:
 		err = sum.Gaps[0]
-		if open := sum.openGap(); open != nil {
-			err, sum.Complete = open, false
-		}
 	}
-	if sum.HashesCompared == 0 && (err == nil || len(sum.Gaps) > 0) {
+	if gap := (*GapError)(nil); sum.HashesCompared == 0 && (err == nil || errors.As(err, &gap)) {
 		err = errors.Join(ErrNothingCompared, err)
 	}
 	return sum, err

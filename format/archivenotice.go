@@ -98,7 +98,7 @@ func parseArchiveNotice(body []byte) (*archiveNotice, error) {
 	c := cursor{b: body}
 	n := &archiveNotice{ArchiveInfo: c.archiveInfo()}
 	count := c.count("the number of segments that lack hashes", maxSegments, 33)
-	if c.err == nil && (count == 0) != (n.HashesLeft == 0) {
+	if c.err == nil && ((count == 0) != (n.HashesLeft == 0) || n.HashesLeft > uint64(count)*SegmentTicks) {
 		c.fail("%d hashes left out of %d segments", n.HashesLeft, count)
 	}
 	n.leaves = make([]segmentLeaf, 0, count)

@@ -117,7 +117,12 @@ func (k *footerCheck) chunk(c Chunk, at int64) error {
 	}
 	k.last = c.Type
 	switch c.Type {
-	case ChunkDigest, ChunkSparse:
+	case ChunkSparse:
+		if k.t.archive == nil {
+			return &CorruptError{Offset: at, What: "sparse digest in a file without an archive notice"}
+		}
+		return k.digest(c, at)
+	case ChunkDigest:
 		return k.digest(c, at)
 	case ChunkSignature:
 		return k.signature(c.Body, at)

@@ -80,6 +80,12 @@ func (m *rowModel) content(s *stepSoFar, v *view, k mark, t token) (token, mark)
 	if !m.c.writes {
 		t = token{kind: k.kind, num: k.num}
 	}
+	if s.code&elementCode != 0 && k.kind != kindInt {
+		// Before what it holds: an element that is a list would go on for as
+		// deep as a file likes.
+		m.fail()
+		return t, k
+	}
 	switch k.kind {
 	case kindText:
 		return m.text(k, t)
@@ -151,9 +157,6 @@ func (m *rowModel) elements(s *stepSoFar, v *view, t token) {
 			e.num = uint64(element(t.data[i*width:], width))
 		}
 		e = m.param(&inner, max(v.place, 1), e)
-		if e.kind != kindInt {
-			m.fail()
-		}
 		if !m.c.writes {
 			m.ints = append(m.ints, int64(e.num))
 		}

@@ -234,13 +234,22 @@ func (t *Tracker) checkPlace(c Chunk) error {
 
 func (t *Tracker) checkTicks(p *Parsed) error {
 	var err error
-	if p.Chunk.Type == ChunkArchived && t.archives == nil {
-		return fmt.Errorf("%w: archived ticks outside of an archive", ErrOrder)
+	if err := t.checkArchived(p.Chunk.Type); err != nil {
+		return err
 	}
 	if p.Batch, err = t.archives.batch(p.Chunk, t.meta.HashBytes); err != nil {
 		return err
 	}
 	return t.checkBatch(&p.Batch)
+}
+
+// checkArchived refuses the layouts of an archive in what is being recorded. A
+// file may have lost its archive notice.
+func (t *Tracker) checkArchived(c ChunkType) error {
+	if (c == ChunkArchived || c == ChunkArchivedKeyframe) && t.archives == nil {
+		return fmt.Errorf("%w: %v chunk outside of an archive", ErrOrder, c)
+	}
+	return nil
 }
 
 // checkBatch decides whether parsed ticks can follow.
@@ -301,8 +310,8 @@ func (t *Tracker) inGap(tick Tick) bool {
 
 func (t *Tracker) checkPart(p *Parsed) error {
 	var err error
-	if p.Chunk.Type == ChunkArchivedKeyframe && t.archives == nil {
-		return fmt.Errorf("%w: an archived keyframe outside of an archive", ErrOrder)
+	if err := t.checkArchived(p.Chunk.Type); err != nil {
+		return err
 	}
 	if p.part, err = t.archives.part(p.Chunk); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,7 +189,7 @@ func (c *Config) loadFile(path string) error {
 func (c *Config) loadEnv(env func(string) (string, bool), fs *pflag.FlagSet) error {
 	var failed error
 	c.eachKey(func(name, _ string, _ reflect.Value) {
-		variable := "REPRISE_" + strings.ToUpper(name)
+		variable := variableOf(name)
 		value, ok := env(variable)
 		if !ok || failed != nil {
 			return
@@ -198,6 +199,77 @@ func (c *Config) loadEnv(env func(string) (string, bool), fs *pflag.FlagSet) err
 		}
 	})
 	return failed
+}
+
+// Variables of the environment that are keys begin with variablePrefix.
+const variablePrefix = "REPRISE_"
+
+func variableOf(key string) string { return variablePrefix + strings.ToUpper(key) }
+
+// strange is a variable of the environment that looks like a key, and is none.
+type strange struct {
+	name    string
+	nearest string // the key's variable that it is most like; empty for none
+}
+
+// strangeVariables finds them in an environment as os.Environ gives it.
+func strangeVariables(environ []string) (found []strange) {
+	var known []string
+	new(Config).eachKey(func(name, _ string, _ reflect.Value) { known = append(known, variableOf(name)) })
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, variablePrefix) && !slices.Contains(known, name) {
+			found = append(found, strange{name, nearest(name, known)})
+		}
+	}
+	return found
+}
+
+// warnOfStrange says which variables set nothing.
+func (d *Daemon) warnOfStrange(environ []string) {
+	for _, v := range strangeVariables(environ) {
+		about := []any{"variable", v.name}
+		if v.nearest != "" {
+			about = append(about, "nearest", v.nearest)
+		}
+		d.log.Warn("this environment variable is no key of the configuration: it is ignored", about...)
+	}
+}
+
+// mostTypos is how many typing errors apart two names may be for one to be
+// taken for the other.
+const mostTypos = 3
+
+func nearest(name string, known []string) (best string) {
+	least := mostTypos + 1
+	for _, k := range known {
+		if d := typos(name, k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// typos is how many characters have to be put in, taken out or exchanged to
+// make a of b.
+func typos(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // Validate checks what single values cannot: ranges and what goes together.

@@ -25,8 +25,12 @@ type Daemon struct {
 	level slog.LevelVar
 	// disk is where the recorder writes; nil for the data folder itself.
 	disk recorder.FS
-	// socket is where clients come in; nil for one at the configured address.
+	// socket is where clients come in; where it is nil, bind takes one at the
+	// configured address.
 	socket net.PacketConn
+	// udp and tcp are what bind took.
+	udp net.PacketConn
+	tcp net.Listener
 
 	// sign signs sessions at their end; nil where there is no key.
 	sign func(format.Statement) (format.Signature, error)
@@ -95,6 +99,9 @@ func (d *Daemon) start() error {
 	if err := d.readSigningKey(); err != nil {
 		return err
 	}
+	if err := d.bind(); err != nil {
+		return err
+	}
 	if d.recorder, err = recorder.Open(d.recorderConfig()); err != nil {
 		return err
 	}
@@ -104,26 +111,15 @@ func (d *Daemon) start() error {
 	if err := d.openPair(); err != nil {
 		return err
 	}
-	server, err := d.serverConfig()
-	if err != nil {
+	if err := d.startServer(); err != nil {
 		return err
 	}
-	if d.server, err = d.listen(server); err != nil {
-		return fmt.Errorf("listen %s: %w", d.cfg.Listen, err)
-	}
-	d.gate.server.Store(d.server)
 	if b := d.server.Buffers(); !b.Enough() {
 		d.log.Warn("UDP buffers are small: bursts of many game servers may lose packets, which are sent again",
 			"receive", b.Receive, "send", b.Send, "wanted", transport.WantedBuffer, "remedy", "sysctl net.core.rmem_max and net.core.wmem_max")
 	}
-	return d.startHTTP()
-}
-
-func (d *Daemon) listen(cfg transport.Config) (*transport.Server, error) {
-	if d.socket != nil {
-		return transport.ListenOn(d.socket, d.tlsConfig(), cfg)
-	}
-	return transport.Listen(d.cfg.Listen, d.tlsConfig(), cfg)
+	d.startHTTP()
+	return nil
 }
 
 func (d *Daemon) recorderConfig() recorder.Config {
@@ -234,7 +230,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	if d.recorder != nil {
 		errs = append(errs, d.recorder.Close(ctx))
 	}
-	return errors.Join(append(errs, d.stopHTTP())...)
+	return errors.Join(append(errs, d.stopHTTP(), d.unbind())...)
 }
 
 // seeOff ends the connections, in the clients' part of the time.

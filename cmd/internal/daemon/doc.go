@@ -5,6 +5,7 @@
 //	main.go      the command line
 //	config.go    the keys, from file, environment and flags; values.go their types
 //	daemon.go    start, run, drain
+//	listen.go    the addresses, taken before the data folder
 //	store.go     the recorder as the transport's server sees it
 //	archive.go   archive, inbox and retention: keys, figures
 //	guard.go     who may record: tokens, client certificates

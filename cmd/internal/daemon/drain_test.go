@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -181,16 +180,8 @@ func TestProducerTooLate(t *testing.T) {
 
 // A log whose reader has gone does not end the daemon.
 func TestLogReaderGone(t *testing.T) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := command(t, "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--segment-bytes", "512KiB")
-	cmd.Stderr = writer
-	p := launched(t, cmd)
-	writer.Close()
-	p.awaitReady()
-	reader.Close()
+	p := start(t, filepath.Join(t.TempDir(), "data"), "127.0.0.1:0")
+	p.CloseLog()
 	// A reload and an end write to the log.
 	p.Cmd.Process.Signal(syscall.SIGHUP)
 	m := match{id: "silent", seed: 12}.play(t, dial(t, p.addr, p.pin))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,24 +19,19 @@ import (
 )
 
 // startHTTP serves metrics, health and the listing, if an address is given.
-func (d *Daemon) startHTTP() error {
-	if d.cfg.HTTP == "" {
-		return nil
+func (d *Daemon) startHTTP() {
+	if d.tcp == nil {
+		return
 	}
-	listener, err := net.Listen("tcp", d.cfg.HTTP)
-	if err != nil {
-		return fmt.Errorf("http %s: %w", d.cfg.HTTP, err)
-	}
-	d.httpAddr, d.httpDone = listener.Addr(), make(chan struct{})
+	d.httpAddr, d.httpDone = d.tcp.Addr(), make(chan struct{})
 	d.http = &http.Server{Handler: d.handler(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}
 	go func() {
 		defer close(d.httpDone)
-		if err := d.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := d.http.Serve(d.tcp); !errors.Is(err, http.ErrServerClosed) {
 			d.log.Error("http", "error", err)
 		}
 	}()
-	return nil
 }
 
 func (d *Daemon) stopHTTP() error {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"reprise/cmd/internal/version"
 )
 
 // Exit codes. Scripts rely on them: they must not change.
@@ -49,11 +51,15 @@ Exit codes: 0 drained, or healthy; 2 usage or configuration; 3 could not be done
 Flags:
 `
 
+// errAnswered is returned by parse where the command line asked for a text
+// that was printed.
+var errAnswered = errors.New("answered")
+
 // Main runs the daemon until it is told to stop, and returns its exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	cfg, file, health, err := parse(args, stdout)
 	switch {
-	case errors.Is(err, pflag.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp), errors.Is(err, errAnswered):
 		return exitOK
 	case err != nil:
 		fmt.Fprintf(stderr, "reprised: %v\n", err)
@@ -86,9 +92,14 @@ func parse(args []string, stdout io.Writer) (cfg Config, file string, health boo
 	fs.Usage = func() { fmt.Fprint(stdout, help+fs.FlagUsages()) }
 	fs.StringVar(&file, "config", "", "configuration file (TOML); see configs/reprised.toml")
 	fs.BoolVar(&health, "health", false, "ask the daemon at --http whether it is ready, and end with 0 if so")
+	versions := fs.Bool("version", false, "print the build, and the versions of the file format and of the protocol")
 	cfg.Flags(fs)
 	if err := fs.Parse(args); err != nil {
 		return cfg, file, false, err
+	}
+	if *versions {
+		fmt.Fprintln(stdout, version.Line("reprised"))
+		return cfg, file, false, errAnswered
 	}
 	if fs.NArg() > 0 {
 		return cfg, file, false, fmt.Errorf("unknown argument %q: everything is a flag, see --help", fs.Arg(0))
@@ -123,6 +134,7 @@ func serve(cfg Config, source Source, stdout, stderr io.Writer) error {
 	if err := d.Start(); err != nil {
 		return err
 	}
+	d.warnOfStrange(os.Environ())
 	fmt.Fprintln(stdout, d.Ready())
 	return d.Run(ctx, reload)
 }
@@ -133,9 +145,10 @@ func checkHealth(addr string) error {
 		return errors.New("--health needs the daemon's HTTP address: --http")
 	}
 	client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + reachable(addr) + "/readyz")
+	addr = reachable(addr)
+	resp, err := client.Get("http://" + addr + "/readyz")
 	if err != nil {
-		return err
+		return unanswered(addr, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
@@ -143,6 +156,16 @@ func checkHealth(addr string) error {
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
 	return errors.Join(fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(b))), err)
+}
+
+// unanswered says what it means that a daemon could not be asked.
+func unanswered(addr string, err error) error {
+	var dial *net.OpError
+	var name *net.DNSError
+	if errors.As(err, &dial) && dial.Op == "dial" && !errors.As(err, &name) {
+		return fmt.Errorf("nothing answers on %s: the daemon is not running, or not ready yet", addr)
+	}
+	return err
 }
 
 const healthTimeout = 3 * time.Second

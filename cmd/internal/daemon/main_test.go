@@ -21,6 +21,10 @@ const asDaemon = "REPRISE_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asDaemon) != "" {
+		// The variables of the tests are no keys of the configuration.
+		for _, name := range []string{asDaemon, "REPRISE_LONG", "REPRISE_SEED", "REPRISE_LAB"} {
+			os.Unsetenv(name)
+		}
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,18 +16,24 @@ import (
 type Process struct {
 	Cmd   *exec.Cmd
 	Stdin io.WriteCloser
-	// Log is its standard error, unless the command had one already.
+	// Log is its standard error, up to CloseLog.
 	Log Text
 	// Lines are those of its standard output, one by one, up to its end. A
-	// line that the end cut off is none.
+	// line that the end cut off is none. A program that was killed while it
+	// was held up, too far ahead of the test, loses the last ones.
 	Lines chan string
 	// Exited is closed at its end.
 	Exited chan struct{}
 
-	t testing.TB
+	t      testing.TB
+	stderr io.ReadCloser
+	// killed is closed when nobody need wait for its output any more.
+	killed   chan struct{}
+	killOnce sync.Once
 }
 
-// unread is how many lines of its output a program may be ahead of the test.
+// unread is how many lines of its output a program may be ahead of the test;
+// then its output is held up.
 const unread = 1 << 16
 
 // Command is the test program itself with one more variable in its
@@ -44,14 +51,15 @@ func Command(t testing.TB, variable string, args ...string) *exec.Cmd {
 }
 
 // Start starts a command. It is killed at the end of the test, which fails
-// where its log tells of a data race or a panic.
+// where its log tells of a data race or a panic: the command's output and log
+// are therefore not the test's to set.
 func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, Cmd: cmd, Lines: make(chan string, unread), Exited: make(chan struct{})}
-	if cmd.Stderr == nil {
-		cmd.Stderr = &p.Log
-	}
+	p := &Process{t: t, Cmd: cmd, Lines: make(chan string, unread), Exited: make(chan struct{}), killed: make(chan struct{})}
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		p.stderr, err = cmd.StderrPipe()
+	}
 	if err == nil {
 		p.Stdin, err = cmd.StdinPipe()
 	}
@@ -66,19 +74,37 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// attend passes the lines on and waits for the end.
+// attend passes the output on and waits for the end.
 func (p *Process) attend(out io.Reader) {
 	defer close(p.Exited)
 	defer close(p.Lines)
+	var log sync.WaitGroup
+	log.Go(func() { io.Copy(&p.Log, p.stderr) })
 	r := bufio.NewReader(out)
 	for {
 		line, err := r.ReadString('\n')
-		if err != nil {
+		if err != nil || !p.pass(strings.TrimSuffix(line, "\n")) {
 			break
 		}
-		p.Lines <- strings.TrimSuffix(line, "\n")
 	}
+	log.Wait()
 	p.Cmd.Wait()
+}
+
+// pass hands a line over to the test; false once it was killed and there is
+// no room: the lines end there, without a gap.
+func (p *Process) pass(line string) bool {
+	select {
+	case p.Lines <- line:
+		return true
+	default:
+	}
+	select {
+	case p.Lines <- line:
+		return true
+	case <-p.killed:
+		return false
+	}
 }
 
 // conclude ends the process and tells what it said.
@@ -123,8 +149,12 @@ func (p *Process) Line(bound time.Duration) (string, bool) {
 // Kill is kill -9.
 func (p *Process) Kill() {
 	p.Cmd.Process.Kill()
+	p.killOnce.Do(func() { close(p.killed) })
 	<-p.Exited
 }
+
+// CloseLog takes the reader of its standard error away from it.
+func (p *Process) CloseLog() { p.stderr.Close() }
 
 // Terminate asks for the end.
 func (p *Process) Terminate() { p.Cmd.Process.Signal(syscall.SIGTERM) }

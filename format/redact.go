@@ -112,8 +112,11 @@ func (r *redactor) planMeta() {
 		r.redaction.meta = cmp.Or(r.redaction.meta, &r.leaves.lists[leafMeta][0])
 	}
 	r.meta = &m
-	for _, l := range slices.Concat(m.Labels, m.Env) {
+	for _, l := range m.Labels {
 		r.left("label %q", l.Key)
+	}
+	for _, l := range m.Env {
+		r.left("environment %q", l.Key)
 	}
 }
 

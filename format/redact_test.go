@@ -124,7 +124,7 @@ func TestRedactSaysWhatItCannotKnow(t *testing.T) {
 	_, b := s.file(t, 700)
 	report, _ := redact(t, b, RedactOptions{})
 	text := strings.Join(report.Left, "\n")
-	for _, want := range []string{`label "mode"`, `label "host"`, `label "cpu"`, "the texts of 3 marks", "1 text in parameter 1 of code 9,", `1 text in parameter 0 of code 2 "chat", which the code book does not call personal`,
+	for _, want := range []string{`label "mode"`, `label "host"`, `environment "cpu"`, "the texts of 3 marks", "1 text in parameter 1 of code 9,", `1 text in parameter 0 of code 2 "chat", which the code book does not call personal`,
 		"2 keyframes", "the session's id", "the reasons of gaps"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said in:\n%s", want, text)

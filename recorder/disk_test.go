@@ -342,6 +342,12 @@ func TestDiskLow(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		_, _, err := r.OpenSession(OpenRequest{ID: "n", Opening: openingOf("n", 0)})
 		wantRefusal(t, err, CodeStorage)
+		if text := "less than 1MiB are free on the disk"; !strings.Contains(err.Error(), text) {
+			t.Errorf("refused with %q, want %q in it", err, text)
+		}
+		if list := r.Stats().Troubles; len(list) != 1 || !strings.Contains(fmt.Sprint(list), " bytes are free, new sessions need 1MiB: make room") {
+			t.Errorf("troubles %v", list)
+		}
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
 		disk.Grow(1 << 20)

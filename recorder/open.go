@@ -262,7 +262,7 @@ func (r *Recorder) mayCreate(o *opening, id string) *Refusal {
 	case r.pending.Load()+int64(len(o.bytes)) > r.cfg.MaxPendingBytes:
 		return refuse(CodeBusy, 0, "all sessions hold %d bytes in memory, the most is %d: try again", r.pending.Load(), r.cfg.MaxPendingBytes)
 	case r.diskLow.Load():
-		return refuse(CodeStorage, 0, "less than %d bytes are free on the disk: no new session is taken", limits.MinFreeBytes)
+		return refuse(CodeStorage, 0, "less than %s are free on the disk: no new session is taken", sizeText(limits.MinFreeBytes))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 // ErrRunning is returned by Open where another recorder has the data
 // folder open. Nothing was changed.
-var ErrRunning = errors.New("another recorder has this data folder open")
+var ErrRunning = errors.New("another recorder has this data folder open: is another reprised running on it?")
 
 // ErrClosed is returned by calls on a Recorder after Close.
 var ErrClosed = errors.New("the recorder is closed")

@@ -131,10 +131,10 @@ func (s *recording) append(h *Session, c format.Chunk, framed []byte) *Refusal {
 // fromProducer tells the types that a producer's stream may hold.
 func fromProducer(t format.ChunkType) bool {
 	switch t {
-	case format.ChunkMeta, format.ChunkBook, format.ChunkEnd, format.ChunkDigest, format.ChunkSummary, format.ChunkSeek, format.ChunkTrailer:
-		return false
+	case format.ChunkTicks, format.ChunkGap, format.ChunkKeyframe, format.ChunkPlayers, format.ChunkHashes, format.ChunkMark, format.ChunkReports:
+		return true
 	}
-	return true
+	return !t.Known()
 }
 
 // admits decides whether h may still write. The caller holds entry.

@@ -62,7 +62,7 @@ func (r *Recorder) expire(s *recording) {
 func (r *Recorder) watchDisk() {
 	free, err := r.fs.Free()
 	if least := r.limits.Load().MinFreeBytes; err == nil && free < least {
-		err = fmt.Errorf("%d bytes are free, new sessions need %d: make room", free, least)
+		err = fmt.Errorf("%d bytes are free, new sessions need %s: make room", free, sizeText(least))
 	}
 	r.diskLow.Store(err != nil)
 	r.troubles.report(troubleDisk, err)

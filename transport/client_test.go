@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +125,9 @@ func TestDaemonRestart(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if c.Err() == nil {
 			t.Error("the client does not say that the daemon is gone")
+		}
+		if errs := w.reported(); len(errs) == 0 || !strings.HasPrefix(errs[0].Error(), "connection lost, reconnecting: ") || errors.Unwrap(errs[0]) == nil {
+			t.Errorf("reported %v, want first that the connection is lost", errs)
 		}
 		w.startDaemon(Config{})
 		if err := r.Wait(within(t, time.Minute), e.next()-1); err != nil {

@@ -112,9 +112,10 @@ func (c *Client) detach(l *link, err error) {
 		r.unlink(l)
 	}
 	if err == nil || closing {
-		err = ErrClosed
+		c.lost(ErrClosed)
+		return
 	}
-	c.lost(err)
+	c.lost(fmt.Errorf("connection lost, reconnecting: %w", err))
 }
 
 // lost enters why there is no link, and tells it once.

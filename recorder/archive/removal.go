@@ -140,8 +140,14 @@ type remover struct {
 }
 
 // remove removes one replay; gone tells whether its file was there and is not
-// any more.
+// any more. One that was pinned since it was decided on stays.
 func (m remover) remove(r *Removal) (gone bool, err error) {
+	if pin, held, err := (Pins{m.disk}).Find(r.ID); held || err != nil {
+		if held {
+			m.log.Info("replay kept, pinned meanwhile", "session", r.ID, "file", r.File, "pin", pin.String())
+		}
+		return false, err
+	}
 	err = m.disk.Remove(r.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("removing %s: %w", r.File, err)

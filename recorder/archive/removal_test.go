@@ -98,6 +98,31 @@ func TestRetentionKeepsWhatIsToBeKept(t *testing.T) {
 	}
 }
 
+// A pin that is set while replays are being removed holds.
+func TestPinSetMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newSimulated(1), newLedger()
+		a := full(t, d, l)
+		var log logged
+		e := a.catalog.find("old")
+		r := &Removal{Holding: Holding{ID: e.ID, File: e.File}}
+		must(t, a.Pins().Set(Pin{Session: "OLD", Kind: PinByHand}))
+		m := remover{a.disk, a.catalog, log.logger()}
+		gone, err := m.remove(r)
+		if _, there := d.Bytes(e.File); gone || err != nil || !there {
+			t.Errorf("gone %v, %v, still there %v", gone, err, there)
+		}
+		if !strings.Contains(log.String(), "pinned meanwhile") {
+			t.Errorf("log %s", log.String())
+		}
+		_, err = a.Pins().Release("old")
+		must(t, err)
+		if gone, err = m.remove(r); !gone || err != nil {
+			t.Errorf("not removed: %v", err)
+		}
+	})
+}
+
 // An operator who takes a pin back has said so for good.
 func TestPins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

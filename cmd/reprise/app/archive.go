@@ -39,7 +39,7 @@ what each level would come to.`,
   reprise archive replays/ --level max -o cold/
   reprise archive old-match.rply --hash-every 20
   reprise archive --sizes replays/`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(args); err != nil {
 				return err
@@ -158,7 +158,7 @@ func (o *archiveOptions) archive(cmd *cobra.Command, r *replay) (*archived, erro
 		}
 	}
 	temporary := filepath.Join(filepath.Dir(target), ".reprise-"+rand.Text()+".tmp")
-	report, err := o.write(cmd, r, temporary)
+	report, err := o.write(cmd, r, temporary, target)
 	if err == nil {
 		err = o.replace(r, before, temporary, target)
 	}
@@ -193,11 +193,12 @@ func (o *archiveOptions) target(path string) string {
 	return filepath.Join(dir, name+".rply")
 }
 
-// write writes and syncs the archive, then reads it back and compares it.
-func (o *archiveOptions) write(cmd *cobra.Command, r *replay, path string) (*format.ArchiveReport, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+// write writes and syncs the archive, which is to be target, then reads it back
+// and compares it.
+func (o *archiveOptions) write(cmd *cobra.Command, r *replay, temporary, target string) (*format.ArchiveReport, error) {
+	f, err := createTemporary(temporary, target)
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	defer f.Close()
 	report, err := o.archiver.Archive(r.File, newFile{cmd.Context(), f}, format.ArchiveOptions{Level: o.level, HashEvery: o.hashEvery})

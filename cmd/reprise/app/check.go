@@ -55,7 +55,7 @@ there ends with exit code 4.`,
 		Example: `  reprise check match.rply
   reprise check --json replays/*.rply
   reprise check --trust trusted final.rply`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
 			trust, err := readTrust(trustFile)

@@ -130,7 +130,10 @@ func (o *clipOptions) pin(r *replay) (session string, err error) {
 	if errors.Is(err, errNoData) || errors.Is(err, errNoSession) {
 		return "", nil
 	}
-	return session, err
+	if err != nil {
+		return "", err
+	}
+	return session, nil
 }
 
 // noteTorn says that only a part of the input is there.

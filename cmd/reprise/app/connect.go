@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"strings"
 	"sync"
+	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -45,6 +49,11 @@ func (o *serverOptions) config(stderr io.Writer) (transport.ClientConfig, error)
 	if len(o.servers) == 0 {
 		return transport.ClientConfig{}, usagef("name the daemon with --server host:port")
 	}
+	for _, addr := range o.servers {
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+			return transport.ClientConfig{}, usagef("--server %s: use host:port, such as 127.0.0.1:4433 or [::1]:4433", printable(addr))
+		}
+	}
 	tls, err := o.tls()
 	if err != nil {
 		return transport.ClientConfig{}, usagef("%w", err)
@@ -55,7 +64,9 @@ func (o *serverOptions) config(stderr io.Writer) (transport.ClientConfig, error)
 		if err != nil {
 			return cfg, usagef("--token-file %s: %w", printable(o.tokenFile), cause(err))
 		}
-		cfg.Token = bytes.TrimSpace(token)
+		if cfg.Token = bytes.TrimSpace(token); len(cfg.Token) == 0 {
+			return cfg, usagef("--token-file %s is empty", printable(o.tokenFile))
+		}
 	}
 	return cfg, nil
 }
@@ -115,36 +126,98 @@ func endsSession(err error) bool {
 	return errors.As(err, &refusal) && !refusal.Temporary()
 }
 
-// firstWarnings prints what many sessions complain of once for each kind, and
-// counts the others.
-type firstWarnings struct {
+// fewWarnings prints what is complained of again and again once for each
+// kind, and counts the others.
+type fewWarnings struct {
 	stderr io.Writer
+	shown  *progress
+	// kindOf tells what is alike; "" is printed each time.
+	kindOf func(session string, err error) string
+	// again is the time after which a kind is printed once more, with the
+	// number of those that were not; 0: never.
+	again time.Duration
 
 	mu    sync.Mutex
 	kinds []string
-	more  map[string]int // of each kind, without the one that was printed
+	heard map[string]*heardWarning
 }
 
-func (f *firstWarnings) hear(session string, err error) {
+// firstWarnings are those of many sessions.
+func firstWarnings(stderr io.Writer) *fewWarnings {
+	kind := func(_ string, err error) string { return warningKind(err) }
+	return &fewWarnings{stderr: stderr, shown: &progress{}, kindOf: kind, heard: map[string]*heardWarning{}}
+}
+
+// repeatPause is how long the same complaint of one session is not printed.
+const repeatPause = time.Minute
+
+// changedWarnings are those of one session, which hears the same at every try.
+func changedWarnings(stderr io.Writer, shown *progress) *fewWarnings {
+	return &fewWarnings{stderr: stderr, shown: shown, kindOf: repeatedKind, again: repeatPause, heard: map[string]*heardWarning{}}
+}
+
+// heardWarning is a kind of complaint that was printed.
+type heardWarning struct {
+	printed time.Time
+	more    int // heard since then
+}
+
+func (f *fewWarnings) hear(session string, err error) {
 	if endsSession(err) {
 		return
 	}
-	kind := warningKind(err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, heard := f.more[kind]; heard {
-		f.more[kind]++
+	print, more := f.count(f.kindOf(session, err))
+	if !print {
 		return
 	}
-	if f.more == nil {
-		f.more = map[string]int{}
+	if more > 0 {
+		err = fmt.Errorf("%w, after %d more like it", err, more)
 	}
-	f.more[kind] = 0
-	f.kinds = append(f.kinds, kind)
-	warnings(f.stderr, &progress{})(session, err)
+	warnings(f.stderr, f.shown)(session, err)
+}
+
+// count tells whether a complaint of a kind is printed, and how many were not
+// since the last one that was. The caller holds f.mu.
+func (f *fewWarnings) count(kind string) (print bool, more int) {
+	if kind == "" {
+		return true, 0
+	}
+	h := f.heard[kind]
+	if h == nil {
+		h = &heardWarning{}
+		f.heard[kind] = h
+		f.kinds = append(f.kinds, kind)
+	} else if f.again == 0 || time.Since(h.printed) < f.again {
+		h.more++
+		return false, 0
+	}
+	more = h.more
+	*h = heardWarning{printed: time.Now()}
+	return true, more
+}
+
+// repeatedKind is the kind of what one session hears at every try: that it
+// is refused for now, where only numbers change from one try to the next, and
+// that there is no connection.
+func repeatedKind(session string, err error) string {
+	if isError[*transport.Refusal](err) || session == "" {
+		return strings.Map(withoutDigits, err.Error())
+	}
+	return ""
+}
+
+func withoutDigits(c rune) rune {
+	if unicode.IsDigit(c) {
+		return -1
+	}
+	return c
 }
 
 // warningKind is the same for errors that differ in the session or the tick.
+// The errors of a lost QUIC connection wrap net.ErrClosed, which says less
+// than they do.
 func warningKind(err error) string {
 	if refusal := (*transport.Refusal)(nil); errors.As(err, &refusal) {
 		return "refused: " + refusal.Code.String()
@@ -152,20 +225,21 @@ func warningKind(err error) string {
 	if gap := (*transport.GapError)(nil); errors.As(err, &gap) {
 		return "ticks are missing: " + gap.Reason
 	}
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+	for inner := errors.Unwrap(err); inner != nil && inner != net.ErrClosed; inner = errors.Unwrap(inner) {
 		err = inner
 	}
 	return err.Error()
 }
 
 // rest says how many were not printed.
-func (f *firstWarnings) rest() {
+func (f *fewWarnings) rest() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, kind := range f.kinds {
-		if n := f.more[kind]; n > 0 {
+		if n := f.heard[kind].more; n > 0 {
 			say(f.stderr, "%s, and %d more like the first", kind, n)
 		}
 	}
-	f.kinds, f.more = nil, nil
+	f.kinds = nil
+	clear(f.heard)
 }

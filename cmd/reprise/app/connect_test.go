@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quic-go/quic-go"
 
 	"reprise/transport"
 )
@@ -12,7 +16,7 @@ import (
 // What ten thousand sessions complain of is told once for each kind.
 func TestFirstWarnings(t *testing.T) {
 	var stderr bytes.Buffer
-	f := firstWarnings{stderr: &stderr}
+	f := firstWarnings(&stderr)
 	for i := range 10_000 {
 		session := fmt.Sprintf("s%05d", i)
 		f.hear(session, &transport.Refusal{Code: transport.CodeStorage, Text: fmt.Sprintf("no answer for %d", i)})
@@ -32,4 +36,62 @@ reprise: ticks are missing: full, and 1 more like the first
 	if got := stderr.String(); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}
+}
+
+// The summary names what was printed, and ways to lose a connection stay
+// apart, although all of them wrap net.ErrClosed.
+func TestFirstWarningsOfLostConnections(t *testing.T) {
+	var stderr bytes.Buffer
+	f := firstWarnings(&stderr)
+	for range 3 {
+		f.hear("", fmt.Errorf("connection lost, reconnecting: %w", &quic.StatelessResetError{}))
+	}
+	for range 2 {
+		f.hear("", fmt.Errorf("connection lost, reconnecting: %w", &quic.IdleTimeoutError{}))
+	}
+	f.rest()
+	want := `reprise: connection lost, reconnecting: received a stateless reset
+reprise: connection lost, reconnecting: timeout: no recent network activity
+reprise: received a stateless reset, and 2 more like the first
+reprise: timeout: no recent network activity, and 1 more like the first
+`
+	if got := stderr.String(); got != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A session that a full daemon refuses at every try says so once a minute;
+// each gap is told.
+func TestChangedWarnings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stderr bytes.Buffer
+		f := changedWarnings(&stderr, &progress{})
+		refused := func(text string, args ...any) {
+			f.hear("a", &transport.Refusal{Code: transport.CodeUnavailable, Text: fmt.Sprintf(text, args...)})
+		}
+		for i := range 140 {
+			refused("all sessions hold %d bytes", 100+i)
+			if i < 2 {
+				f.hear("a", &transport.GapError{First: 5, Last: 6, Reason: "full"})
+			}
+			time.Sleep(time.Second)
+		}
+		refused("20 sessions are open")
+		time.Sleep(time.Hour)
+		f.hear("", errors.New("no route"))
+		time.Sleep(time.Hour)
+		f.hear("", errors.New("no route"))
+		want := `reprise: session a: refused: unavailable: all sessions hold 100 bytes (try again later)
+reprise: session a: ticks 5 to 6 are missing: full
+reprise: session a: ticks 5 to 6 are missing: full
+reprise: session a: refused: unavailable: all sessions hold 160 bytes (try again later), after 59 more like it
+reprise: session a: refused: unavailable: all sessions hold 220 bytes (try again later), after 59 more like it
+reprise: session a: refused: unavailable: 20 sessions are open (try again later)
+reprise: no route
+reprise: no route
+`
+		if got := stderr.String(); got != want {
+			t.Errorf("printed\n%s\nwant\n%s", got, want)
+		}
+	})
 }

@@ -22,7 +22,7 @@ digest. It proves nothing: see check.
 A torn replay is described up to where it is torn, and ends with exit code 5.`,
 		Example: `  reprise info match.rply
   reprise info --json replays/*.rply`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachReplay(cmd, namedFiles(args), func(path string, r *replay, err error) error {
 				if err == nil {

@@ -94,7 +94,7 @@ func (o *loadOptions) check() error {
 	case o.sessions < 1 || o.connections < 1:
 		return usagef("--sessions and --connections must be at least 1")
 	case o.rate < 0 || o.rate > 0 && o.rate < 0.01 || o.rate > 1000:
-		return usagef("--rate is 0, or from 0.01 to 1000")
+		return usagef("--rate %v: use 0, or a number from 0.01 to 1000", o.rate)
 	case o.seconds <= 0:
 		return usagef("--seconds must be above 0")
 	case o.tickBytes < load.MinStepBytes || o.tickBytes > load.MaxStepBytes:
@@ -118,7 +118,7 @@ func (o *loadOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	heard := &firstWarnings{stderr: cmd.ErrOrStderr()}
+	heard := firstWarnings(cmd.ErrOrStderr())
 	defer heard.rest()
 	client.ChunkLinger, client.Agent, client.OnError = o.linger, "reprise load", heard.hear
 	before, err := o.usage()

@@ -1,9 +1,13 @@
 // Package app is the command reprise. A program of your own that links your
-// game, and otherwise is the command, takes five lines:
+// game, and otherwise is the command, takes a few lines, of which build and
+// newGame are yours:
 //
 //	package main
 //
-//	import "reprise/cmd/reprise/app"
+//	import (
+//		"reprise/cmd/reprise/app"
+//		"reprise/player"
+//	)
 //
 //	func main() { app.Main(player.Factory{Name: "my-game", Build: build, New: newGame}) }
 package app

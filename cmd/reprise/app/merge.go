@@ -26,7 +26,7 @@ Parts are of one match where they name one session (a clip names that of its
 replay) and agree on game, build, data, seed, map, tick rate, state hash and code
 book. The files are not changed, and OUT must not exist.`,
 		Example: `  reprise merge first-half.rply second-half.rply -o match.rply`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return usagef("merge writes a new file: say where with -o OUT")

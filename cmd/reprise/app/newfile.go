@@ -36,9 +36,9 @@ func writeNew(ctx context.Context, path string, write func(newFile) error) error
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(path), ".reprise-"+rand.Text()+".tmp")
-	f, err := os.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := createTemporary(temporary, path)
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", printable(path), cause(err))
+		return err
 	}
 	err = write(newFile{ctx, f})
 	if err == nil {
@@ -54,6 +54,15 @@ func writeNew(ctx context.Context, path string, write func(newFile) error) error
 		return errors.Join(err, removeIfThere(path))
 	}
 	return nil
+}
+
+// createTemporary creates the file that is to be path once it is whole.
+func createTemporary(temporary, path string) (*os.File, error) {
+	f, err := os.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", printable(path), cause(err))
+	}
+	return f, nil
 }
 
 // checkAbsent refuses a path where something is.

@@ -23,7 +23,7 @@ folder: one of the folders above the file has the ledger.
 
 "reprise ls --pinned DIR" lists what is pinned, "reprise unpin" takes a pin back.`,
 		Example: `  reprise pin --reason "cup final" /var/lib/reprise/archive/2026/11/29/room-m-42-20261129T190259Z.rply`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(reason) > format.MaxText {
 				return usagef("--reason: %d bytes, the most is %d", len(reason), format.MaxText)
@@ -49,7 +49,7 @@ func newUnpin() *cobra.Command {
 		Long: `unpin lets replays be removed again that were pinned: by hand, or by the daemon
 for a desync, a mark or a clip. The daemon does not pin them again by itself.`,
 		Example: `  reprise unpin /var/lib/reprise/archive/2026/11/29/room-m-42-20261129T190259Z.rply`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachSession(cmd, args, func(p archive.Pins, id, path string) error {
 				was, err := p.Release(id)

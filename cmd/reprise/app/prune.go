@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -95,8 +96,10 @@ func (o *pruneOptions) run(cmd *cobra.Command, data string) error {
 	if err != nil {
 		return err
 	}
-	if st, err := os.Stat(filepath.Join(data, "ledger")); err != nil || !st.Mode().IsRegular() {
-		return atFile(data, errors.Join(errors.New("not a data folder of reprised: it has no ledger"), cause(err)))
+	if st, err := os.Stat(filepath.Join(data, "ledger")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return atFile(data, cause(err))
+	} else if err != nil || !st.Mode().IsRegular() {
+		return atFile(data, errors.New("not a data folder of reprised: it has no ledger"))
 	}
 	var remove []archive.Removal
 	var unmet []string

@@ -5,6 +5,8 @@ package app
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +53,22 @@ func TestReadmeSampleCompiles(t *testing.T) {
 	}
 }
 
+// The README's program that links a game is complete.
+func TestReadmeProgramCompiles(t *testing.T) {
+	_, program, found := strings.Cut(content(t, "../../../README.md"), "```go\npackage main\n")
+	if !found {
+		t.Fatal("the README has no program")
+	}
+	program, _, _ = strings.Cut(program, "```\n")
+	path := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(path, []byte("package main\n"+program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "vet", path).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // Every command of the README's examples is there, with its flags.
 func TestReadmeNamesRealFlags(t *testing.T) {
 	for _, word := range strings.FieldsFunc(content(t, "../../../README.md"), func(r rune) bool { return strings.ContainsRune(" \n`\"()|,.;:", r) }) {
@@ -61,7 +79,7 @@ func TestReadmeNamesRealFlags(t *testing.T) {
 		for _, command := range newRoot().Commands() {
 			found = found || command.Flags().Lookup(word[2:]) != nil
 		}
-		if daemons := word == "--health" || word == "--help" || word == "--tokens"; !found && !daemons {
+		if daemons := word == "--health" || word == "--help" || word == "--tokens" || word == "--version"; !found && !daemons {
 			t.Errorf("%s is no flag of any command", word)
 		}
 	}

@@ -32,7 +32,7 @@ folder OUT under the same names, as .rply; a replay that the changed game cannot
 play to its end is named, and has no file there. Nothing is changed in place.` + simHelp,
 		Example: `  reprise rebase --sim exec:builds/1.5.0/sim golden/ -o golden-1.5.0
   reprise verify --sim exec:builds/1.5.0/sim golden-1.5.0`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()

@@ -86,7 +86,7 @@ func (o *recordOptions) run(cmd *cobra.Command, path string) error {
 	if err := format.ValidSession(o.session); err != nil {
 		return usagef("--session: %w", err)
 	}
-	if err := o.checkPart(); err != nil {
+	if err := o.checkPart(cmd.Flags().Changed("part-of")); err != nil {
 		return err
 	}
 	open := newOpener(cmd).open
@@ -94,7 +94,7 @@ func (o *recordOptions) run(cmd *cobra.Command, path string) error {
 		open = newOpener(cmd).openPacked
 	}
 	shown := newProgress(cmd.ErrOrStderr())
-	cfg.Agent, cfg.Spool, cfg.OnError = "reprise record", o.spool, warnings(cmd.ErrOrStderr(), shown)
+	cfg.Agent, cfg.Spool, cfg.OnError = "reprise record", o.spool, changedWarnings(cmd.ErrOrStderr(), shown).hear
 	return withReplay(path, open, func(r *replay) error {
 		if err := r.tornError(); err != nil {
 			return err
@@ -116,8 +116,8 @@ func (o *recordOptions) run(cmd *cobra.Command, path string) error {
 }
 
 // checkPart refuses what names no other session.
-func (o *recordOptions) checkPart() error {
-	if o.partOf == "" {
+func (o *recordOptions) checkPart(given bool) error {
+	if !given {
 		return nil
 	}
 	if err := format.ValidSession(o.partOf); err != nil {

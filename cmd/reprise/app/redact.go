@@ -54,7 +54,7 @@ parameters were emptied. FILE is not changed.
 One FILE is written to OUT. For a folder, or several files, OUT is a folder.`,
 		Example: `  reprise redact match.rply -o public.rply
   reprise redact archive/2027 -o public --label host --mark-texts`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.out == "" {
 				return usagef("redact writes new files: say where with -o OUT")

@@ -9,13 +9,16 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"reprise/cmd/internal/version"
 )
 
 // newRoot builds the whole command tree.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "reprise",
-		Short: "Load, check, replay and verify recordings of deterministic games",
+		Use:     "reprise",
+		Version: version.Line("reprise"),
+		Short:   "Load, check, replay and verify recordings of deterministic games",
 		Long: `reprise works on replays: the inputs of a deterministic game, recorded tick by
 tick, with hashes of the game's state.
 
@@ -43,8 +46,15 @@ error. "reprise help exit-codes" explains the exit codes.`,
 	root.Args = usageArgs(unknownCommand)
 	root.SetHelpCommand(newHelp())
 	cobra.AddTemplateFunc("plain", func(flags string) string { return strings.ReplaceAll(flags, "[=true|false]", "             ") })
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsages | plain |"))
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
+	root.SetVersionTemplate("{{.Version}}\n")
 	return root
+}
+
+// usageTemplate is cobra's, in which flags are plain and "reprise" alone is
+// not shown as a way to use the program.
+func usageTemplate(template string) string {
+	return strings.NewReplacer(".FlagUsages |", ".FlagUsages | plain |", "{{if .Runnable}}", "{{if and .Runnable .HasParent}}").Replace(template)
 }
 
 // misused is the error of a command line that cannot be understood.
@@ -60,6 +70,16 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		if err := check(cmd, args); err != nil {
 			return misused(cmd, err)
+		}
+		return nil
+	}
+}
+
+// atLeastOne refuses a command line that names nothing to work on.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("name at least one %s", what)
 		}
 		return nil
 	}

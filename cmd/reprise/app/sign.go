@@ -40,7 +40,7 @@ A signature says that the holder of the key vouches for that content. It does no
 say when the match was played, nor who sat at the keyboard.`,
 		Example: `  reprise sign --key referee.key final.rply
   reprise sign --key referee.key -o signed.rply final.rply`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if keyFile == "" {
 				return usagef("say what to sign with: --key FILE, from \"reprise keygen\"")

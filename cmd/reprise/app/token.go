@@ -24,7 +24,7 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token --name NAME [--append FILE]",
 		Short: "Make an access token for a game server",
-		Long: `Makes a token and prints it, this once: nothing keeps it. The daemon's file of
+		Long: `token makes a token and prints it, once: it is kept nowhere. The daemon's file of
 tokens has a line for each, with the token's SHA-256 instead of the token. That
 line is appended to FILE, or printed on standard error. A daemon that runs with
 tokens = "FILE" takes it into use by itself. To take a token back, remove its line.

@@ -32,7 +32,9 @@ to where it is torn, and ends with 5.
 
 --jobs runs several simulations at once. A replay with recorded keyframes is cut
 there: each part starts from its keyframe, and the state that the game comes to at
-the part's end must equal the next keyframe, byte for byte.
+the part's end must equal the next keyframe, byte for byte. Where the game cannot
+save its state to be compared, a hash of the part's last tick must prove it; else
+the replay is run in one part after all.
 
 --watch goes on after that: what appears in the folders is verified when it is
 sealed or, in a format without an end, when it has been left alone for a second.
@@ -56,7 +58,7 @@ game's data, as they were recorded. What it has none for is listed at the end:
   reprise verify --sim skirmish match.rply
   reprise verify --sim "exec:./server --simulate" --json replays/
   reprise verify --jobs 4 --shard 1/3 --junit result.xml replays/`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()

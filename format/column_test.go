@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -215,6 +216,150 @@ func TestSpecCountedExample(t *testing.T) {
 			if got, err := decodeSmall(a, &b, small); err == nil {
 				t.Errorf("the counts of columns from %d on changed by %v give % x", i, change, got)
 			}
+		}
+	}
+}
+
+// playerSteps have so many steps of code 3: a player, and a value of every kind
+// that columns keep as numbers.
+func playerSteps(t testing.TB, r *rand.Rand, steps, players int) Batch {
+	t.Helper()
+	b := NewBatchBuilder(Width8, 0, 0)
+	for range steps {
+		list := make([]int64, r.IntN(4))
+		for i := range list {
+			list[i] = r.Int64N(1000)
+		}
+		params := []Value{Int(int64(r.IntN(players))), Int(r.Int64() - r.Int64()), Float(float64(r.IntN(50)) / 4), Float(r.Float64()), String("abc"[:r.IntN(4)]), Ints(list)}
+		if err := b.Step(3, params...); err != nil {
+			t.Fatal(err)
+		}
+		b.EndTick()
+	}
+	batch, err := ParseBatch(b.AppendBody(nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+// TestDistancesOfPlayersComeBack writes every stream as distances to the same
+// player's number, with few and many numbers and players, and reads all with one
+// reader.
+func TestDistancesOfPlayersComeBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	a, reader := NewArchiver(), &archiveReader{}
+	for _, steps := range []int{1, 2, 3, 100, playerTable - 1, playerTable, playerTable + 1, 900} {
+		for _, players := range []int{1, 2, 7, 255, 256} {
+			for form := range byte(forms) {
+				b := playerSteps(t, r, steps, players)
+				a.cols.begin()
+				a.cols.layouts[3] = 0
+				for place := range uint8(maxColumns) {
+					for stream := range uint8(streams) {
+						a.cols.forms[streamKey{3, place, stream}] = form | deltaPlayer<<2
+					}
+				}
+				coded, err := a.cols.encode(nil, &b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := archiveHead{First: b.First, Ticks: b.Ticks, flags: b.flags(), Steps: b.Steps, params: len(b.Params), runs: len(b.timeline), method: methodColumns, coded: coded}
+				got, err := reader.ticks(appendArchive(nil, &h))
+				if err != nil || !bytes.Equal(got, batchBody(&b)) {
+					t.Errorf("%d steps of %d players in form %d: %v, other bytes came back", steps, players, form, err)
+				}
+			}
+		}
+	}
+}
+
+// zeroStream is a stream of n zeros, each in one byte.
+func zeroStream(w *columnWriter, delta, n int) {
+	w.small = append(w.small, numbersHead(formFixed, delta, 1))
+	w.stream(make([]byte, n))
+}
+
+// hostileChunk makes the streams of a tick in which each code has so many
+// steps of count parameters; column writes a column of n of them, and text is
+// what follows the columns.
+func hostileChunk(w *columnWriter, codes, steps, count int, column func(n int), text []byte) Batch {
+	w.reset()
+	w.small = leb(uint64(codes))
+	var symbols []uint64
+	for i := range codes {
+		w.small = append(w.small, leb(uint64(i<<8|count))...)
+		symbols = append(symbols, slices.Repeat([]uint64{uint64(i)}, steps)...)
+	}
+	width := 1
+	if codes > 256 {
+		width = 2
+	}
+	w.planes(symbols, width)
+	runs := leb(uint64(len(symbols)-1)<<1 | 1)
+	w.small = append(w.small, 1, 0, numbersHead(formVarint, deltaNone, 1), 1, 0)
+	most := leb(uint64(len(symbols)-1) << 1)
+	w.small = append(append(w.small, numbersHead(formVarint, deltaNone, 1), byte(len(most))), most...)
+	w.small = append(w.small, 0)
+	for range codes {
+		w.small = append(w.small, 0)
+		for i := range min(count, maxColumns) {
+			n := steps
+			if i == maxColumns-1 {
+				n *= count - i
+			}
+			column(n)
+		}
+	}
+	w.small = append(w.small, leb(uint64(len(text)))...)
+	w.stream(text)
+	w.small = append(w.small, 0)
+	return Batch{Ticks: 1, Width: Width16, Steps: len(symbols), Params: make([]byte, MaxRowBytes-len(symbols)*Width16.entry()), timeline: runs}
+}
+
+// TestHostileColumnsTakeLittleMemory decodes chunks of a few KB that hold as
+// many streams, or texts, as they can.
+func TestHostileColumnsTakeLittleMemory(t *testing.T) {
+	a := NewArchiver()
+	w := &a.cols
+	mixed := func(each int) func(int) {
+		return func(n int) {
+			w.small = append(w.small, kinds)
+			k := slices.Concat(bytes.Repeat([]byte{kindInt}, n-4*each), bytes.Repeat([]byte{kindF32, kindF64, kindText, kindList}, each))
+			w.stream(k)
+			zeroStream(w, deltaPlayer, n-4*each)
+			for range 4 {
+				zeroStream(w, deltaPlayer, each)
+			}
+			w.small = append(w.small, byte(each))
+			zeroStream(w, deltaPlayer, each)
+		}
+	}
+	texts := func(n int) {
+		w.small = append(w.small, kindText)
+		zeroStream(w, deltaNone, n)
+	}
+	for name, c := range map[string]struct {
+		codes, steps, count int
+		column              func(int)
+		text                []byte
+	}{
+		"streams of one number":  {maxColumnCodes, 5, 16, mixed(1), nil},
+		"streams of two numbers": {maxColumnCodes, 10, 16, mixed(2), nil},
+		"texts":                  {1, 4000, 255, texts, make([]byte, 4000*255)},
+	} {
+		b := hostileChunk(w, c.codes, c.steps, c.count, c.column, c.text)
+		small := bytes.Clone(w.small)
+		a.good.frame(nil, small)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decodeSmall(a, &b, small)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), errRows.Error()) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 24<<20 {
+			t.Errorf("%s: %d bytes allocated", name, used)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // columnReader decodes rows from columns. Its memory is used again.
@@ -15,13 +17,16 @@ type columnReader struct {
 	shapes []uint32
 	uses   []int    // of each shape
 	next   []int    // 1 + the next shape of the same code
-	symbol []uint32 // the shape of each step
+	symbol []uint64 // the shape of each step
 	codes  []codeReader
 	places [1 << 16]uint16 // 1 + place of a code in codes
-	texts  [][]byte
-	fresh  []byte // texts that were not taken yet
-	other  []byte // other parameters that were not taken yet
-	list   []int64
+	// columns are those of all codes; an earlier chunk may have had more
+	columns []*columnValues
+	fresh   []byte   // the texts of the chunk
+	taken   int      // bytes of the texts that were taken
+	texts   []uint32 // where each text that was taken stands
+	other   []byte   // other parameters that were not taken yet
+	list    []int64
 	// elements of lists that may still come
 	elements int
 }
@@ -41,12 +46,12 @@ func (a *arena[T]) take(n int) []T {
 	return t
 }
 
-// codeReader has the columns of one code.
+// codeReader has the columns of one code. One without parameters is nil.
 type codeReader struct {
 	code    uint16
 	layout  layout
 	shapes  int // 1 + the last shape
-	columns [countedColumns]columnValues
+	columns [countedColumns]*columnValues
 }
 
 // columnValues are the values of one column that were not taken yet.
@@ -57,27 +62,40 @@ type columnValues struct {
 	values [streams]numberReader
 }
 
-// numberReader gives the numbers of a stream.
+// playerTable is how many players there can be. A stream with fewer numbers looks
+// its players up in a list, so that its memory is that of its numbers.
+const playerTable = 256
+
+// numberReader gives the numbers of a stream. A player's last number stands in
+// front of those to come: at the player's number in a table of its own, or where
+// the player is in the list, among the numbers that were given already.
 type numberReader struct {
-	nums  []uint64
-	delta int
-	last  uint64
-	lasts *[256]uint64
+	nums   []uint64
+	listed []byte // players of the list; nil with a table
+	last   uint64
+	at     uint32 // of the next one in nums
+	delta  uint8
 }
 
+func (r *numberReader) left() int { return len(r.nums) - int(r.at) }
+
 func (r *numberReader) next(left uint64, player byte) (uint64, bool) {
-	if len(r.nums) == 0 {
+	if int(r.at) >= len(r.nums) {
 		return 0, false
 	}
-	d := r.nums[0]
-	r.nums = r.nums[1:]
+	d := r.nums[r.at]
+	r.at++
 	switch r.delta {
 	case deltaLast:
 		r.last = sumOf(d, r.last)
 		return r.last, true
 	case deltaPlayer:
-		v := sumOf(d, r.lasts[player])
-		r.lasts[player] = v
+		p := int(player)
+		if r.listed != nil {
+			p = r.place(player)
+		}
+		v := sumOf(d, r.nums[p])
+		r.nums[p] = v
 		return v, true
 	case deltaLeft:
 		return sumOf(d, left), true
@@ -85,8 +103,21 @@ func (r *numberReader) next(left uint64, player byte) (uint64, bool) {
 	return uint64(unzigzag(d)), true
 }
 
+// place finds a player in the list, which is never longer than the numbers that
+// were given.
+func (r *numberReader) place(player byte) int {
+	p := bytes.IndexByte(r.listed, player)
+	if p < 0 {
+		p = len(r.listed)
+		r.listed = append(r.listed, player)
+		r.nums[p] = 0
+	}
+	return p
+}
+
 // decode fills parts from the coded part of a chunk.
 func (r *columnReader) decode(parts []byte, h *archiveHead) error {
+	defer r.drop()
 	if err := r.open(h); err != nil {
 		return err
 	}
@@ -96,6 +127,7 @@ func (r *columnReader) decode(parts []byte, h *archiveHead) error {
 		r.readCode(&r.codes[i])
 	}
 	r.fresh = r.stream(r.c.limitedInt("the bytes of texts", h.params))
+	r.texts = slices.Grow(r.texts, len(r.fresh))
 	r.other = r.stream(r.c.limitedInt("the bytes of other parameters", h.params))
 	if r.c.err == nil && len(r.large) > 0 {
 		r.c.fail("%d bytes behind the last stream", len(r.large))
@@ -119,8 +151,8 @@ func (r *columnReader) open(h *archiveHead) error {
 	for i := range r.codes {
 		r.places[r.codes[i].code] = 0
 	}
-	r.codes, r.shapes, r.uses, r.next, r.symbol, r.texts = r.codes[:0], r.shapes[:0], r.uses[:0], r.next[:0], r.symbol[:0], r.texts[:0]
-	r.elements = h.params
+	r.codes, r.shapes, r.uses, r.next, r.texts = r.codes[:0], r.shapes[:0], r.uses[:0], r.next[:0], r.texts[:0]
+	r.taken, r.elements = 0, h.params
 	r.bytes.reset()
 	r.nums.reset()
 	c := cursor{b: h.coded}
@@ -133,6 +165,15 @@ func (r *columnReader) open(h *archiveHead) error {
 	r.small = r.bytes.take(size)
 	r.c = cursor{b: r.small}
 	return r.zstd.into(r.small, frame)
+}
+
+// drop lets go of a chunk and of all memory that will not be used again.
+func (r *columnReader) drop() {
+	for _, col := range r.columns {
+		*col = columnValues{}
+	}
+	r.columns = r.columns[:0]
+	r.c, r.small, r.large, r.symbol, r.fresh, r.other = cursor{}, nil, nil, nil, nil, nil
 }
 
 // stream gives the n bytes of the next stream.
@@ -164,23 +205,38 @@ func (r *columnReader) numbers(n int) numberReader {
 	}
 	head := int(r.c.byte("the head of a stream"))
 	form, width := head&3, head>>4
-	out := numberReader{nums: r.nums.take(n), delta: head >> 2 & 3}
 	if r.c.err == nil && (form >= forms || width < 1 || width > 8) {
 		r.c.fail("numbers of form %d with %d bytes", form, width)
 	}
-	if out.delta == deltaPlayer {
-		out.lasts = new([256]uint64)
+	if r.c.err != nil {
+		return numberReader{}
 	}
-	switch {
-	case r.c.err != nil:
-	case form == formVarint:
-		r.varints(out.nums)
-	case form == formPlanes:
-		r.planes(out.nums, width)
+	out := r.room(n, uint8(head>>2&3))
+	nums := out.nums[out.at:]
+	switch form {
+	case formVarint:
+		r.varints(nums)
+	case formPlanes:
+		r.planes(nums, width)
 	default:
-		fixed(out.nums, r.stream(n*width), width)
+		fixed(nums, r.stream(n*width), width)
 	}
 	return out
+}
+
+// room takes memory for a stream of n numbers.
+func (r *columnReader) room(n int, delta uint8) numberReader {
+	switch {
+	case delta != deltaPlayer:
+		return numberReader{nums: r.nums.take(n), delta: delta}
+	case n == 1: // no player has a number before it
+		return numberReader{nums: r.nums.take(n), delta: deltaNone}
+	case n < playerTable:
+		return numberReader{nums: r.nums.take(n), listed: r.bytes.take(n)[:0], delta: delta}
+	}
+	nums := r.nums.take(playerTable + n)
+	clear(nums[:playerTable])
+	return numberReader{nums: nums, at: playerTable, delta: delta}
 }
 
 func (r *columnReader) varints(nums []uint64) {
@@ -243,17 +299,16 @@ func (r *columnReader) readShapes(h *archiveHead) {
 	if len(r.shapes) > 256 {
 		width = 2
 	}
-	nums := r.nums.take(h.Steps)
-	r.planes(nums, width)
+	r.symbol = r.nums.take(h.Steps)
+	r.planes(r.symbol, width)
 	params := 0
-	for _, s := range nums {
+	for _, s := range r.symbol {
 		if r.c.err != nil || s >= uint64(len(r.shapes)) {
 			r.c.fail("a step of shape %d of %d", s, len(r.shapes))
 			return
 		}
 		r.uses[s]++
 		params += int(r.shapes[s] & 0xff)
-		r.symbol = append(r.symbol, uint32(s))
 	}
 	if params > h.params {
 		r.c.fail("%d parameters in %d bytes", params, h.params)
@@ -267,27 +322,12 @@ func (r *columnReader) addShape(shape uint32) {
 			r.c.fail("more than %d codes", maxColumnCodes)
 			return
 		}
-		r.addCode(code)
+		r.codes = append(r.codes, codeReader{code: code})
 		r.places[code] = uint16(len(r.codes))
 	}
 	c := &r.codes[r.places[code]-1]
 	r.shapes, r.uses, r.next = append(r.shapes, shape), append(r.uses, 0), append(r.next, c.shapes)
 	c.shapes = len(r.shapes)
-}
-
-// addCode begins the columns of a code where those of an earlier chunk stood:
-// they are large, and what is left of them in one that is empty is never taken.
-func (r *columnReader) addCode(code uint16) {
-	if len(r.codes) == cap(r.codes) {
-		r.codes = append(r.codes, codeReader{})
-	} else {
-		r.codes = r.codes[:len(r.codes)+1]
-	}
-	c := &r.codes[len(r.codes)-1]
-	c.code, c.shapes = code, 0
-	for i := range c.columns {
-		c.columns[i].count = 0
-	}
 }
 
 // readTimeline reads runs and times into the end of a chunk's parts.
@@ -337,39 +377,55 @@ func (r *columnReader) readCode(c *codeReader) {
 	if r.c.err == nil && c.layout >= layouts {
 		r.c.fail("layout %d", c.layout)
 	}
-	r.countColumns(c)
-	for i := range c.columns {
-		if col := &c.columns[i]; col.count > 0 {
-			r.readColumn(col)
+	for i, n := range r.countColumns(c) {
+		if n > 0 && r.c.err == nil {
+			c.columns[i] = r.addColumn(n)
+			r.readColumn(c.columns[i])
 		}
 	}
 }
 
 // countColumns finds how many parameters each column of a code has. With a
 // counted list the shapes give no more than their sum.
-func (r *columnReader) countColumns(c *codeReader) {
+func (r *columnReader) countColumns(c *codeReader) (counts [countedColumns]int) {
 	params := 0
 	for s := c.shapes; s > 0; s = r.next[s-1] {
 		cols := stepColumns{layout: c.layout, count: int(r.shapes[s-1] & 0xff)}
 		params += cols.count * r.uses[s-1]
 		for i := 0; i < cols.count && c.layout < layoutCounted; i++ {
-			c.columns[cols.column(i)].count += r.uses[s-1]
+			counts[cols.column(i)] += r.uses[s-1]
 		}
 	}
 	if c.layout < layoutCounted {
-		return
+		return counts
 	}
-	for i := range c.columns {
-		c.columns[i].count = r.c.limitedInt("the parameters of a column", params)
-		params -= c.columns[i].count
+	for i := range counts {
+		counts[i] = r.c.limitedInt("the parameters of a column", params)
+		params -= counts[i]
 	}
 	if r.c.err == nil && params > 0 {
 		r.c.fail("%d parameters without a column", params)
 	}
+	return counts
+}
+
+// addColumn gives an empty column of n parameters.
+func (r *columnReader) addColumn(n int) *columnValues {
+	if at := len(r.columns); at < cap(r.columns) {
+		r.columns = r.columns[:at+1]
+	} else {
+		r.columns = append(r.columns, nil)
+	}
+	col := &r.columns[len(r.columns)-1]
+	if *col == nil {
+		*col = new(columnValues)
+	}
+	(*col).count = n
+	return *col
 }
 
 func (r *columnReader) readColumn(col *columnValues) {
-	col.kind, col.kinds, col.values[streamElements] = r.c.byte("a kind"), nil, numberReader{}
+	col.kind = r.c.byte("a kind")
 	var n [kinds]int
 	switch {
 	case col.kind < kinds:
@@ -409,7 +465,7 @@ func (r *columnReader) merge(parts []byte, h *archiveHead) error {
 			return err
 		}
 	}
-	if w.at != h.params || len(r.fresh) > 0 || len(r.other) > 0 {
+	if w.at != h.params || r.taken < len(r.fresh) || len(r.other) > 0 {
 		return errRows
 	}
 	copy(parts[h.commands():], w.b[:w.at])
@@ -424,11 +480,12 @@ func (r *columnReader) step(w *rowWriter, c *codeReader, count int) error {
 	var player byte
 	s := stepColumns{layout: c.layout, count: count}
 	for i := range count {
-		col := &c.columns[s.column(i)]
-		kind := col.kind
-		if col.count--; col.count < 0 {
+		col := c.columns[s.column(i)]
+		if col == nil || col.count == 0 {
 			return errRows
 		}
+		col.count--
+		kind := col.kind
 		if kind == kinds {
 			kind, col.kinds = col.kinds[0], col.kinds[1:]
 		}
@@ -491,23 +548,28 @@ func (r *columnReader) putText(w *rowWriter, n uint64) bool {
 		return false
 	}
 	if n > 0 {
-		return w.text(r.texts[n-1])
+		return w.text(r.text(int(r.texts[n-1])))
 	}
-	if len(r.fresh) == 0 || len(r.fresh) <= int(r.fresh[0]) || r.fresh[0] > maxShortString {
+	if left := len(r.fresh) - r.taken; left == 0 || left <= int(r.fresh[r.taken]) || r.fresh[r.taken] > maxShortString {
 		return false
 	}
-	end := 1 + int(r.fresh[0])
-	s := r.fresh[1:end]
-	r.fresh = r.fresh[end:]
-	r.texts = append(r.texts, s)
+	s := r.text(r.taken)
+	r.texts = append(r.texts, uint32(r.taken))
+	r.taken += 1 + len(s)
 	return w.text(s)
 }
 
+// text is the one that stands at a place, which has been checked.
+func (r *columnReader) text(at int) []byte {
+	n := int(r.fresh[at])
+	return r.fresh[at+1:][:n]
+}
+
 func (r *columnReader) putList(w *rowWriter, col *columnValues, n uint64, player byte) bool {
-	if n > uint64(len(col.values[streamElements].nums)) {
+	if n > uint64(col.values[streamElements].left()) {
 		return false
 	}
-	r.list = r.list[:0]
+	r.list = slices.Grow(r.list[:0], int(n))
 	left := uint64(0)
 	for range n {
 		left, _ = col.values[streamElements].next(left, player)

@@ -5,7 +5,6 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,17 +152,6 @@ func TestImage(t *testing.T) {
 	if out, err := run(i.health).CombinedOutput(); err == nil || !bytes.Contains(out, []byte("nothing answers on 127.0.0.1:")) {
 		t.Errorf("the health check of a daemon that has ended: %v, %s", err, out)
 	}
-}
-
-// freePort is a TCP address on which nothing listens.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // The example unit fits the program: it waits for the ready line's moment,

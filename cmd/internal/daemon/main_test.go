@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,4 +157,15 @@ func opened(t testing.TB, path string) *format.File {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return f
+}
+
+// freePort is a TCP address on which nothing listens.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

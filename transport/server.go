@@ -141,11 +141,7 @@ type ServerStats struct {
 // Listen starts a server on a UDP address such as "127.0.0.1:4433". The TLS
 // configuration needs a certificate; see Keypair.
 func Listen(addr string, tlsConfig *tls.Config, cfg Config) (*Server, error) {
-	local, err := net.ResolveUDPAddr("udp", addr)
-	if err != nil {
-		return nil, err
-	}
-	udp, err := net.ListenUDP("udp", local)
+	udp, err := net.ListenPacket("udp", addr)
 	if err != nil {
 		return nil, err
 	}

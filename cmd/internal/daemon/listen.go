@@ -14,7 +14,7 @@ import (
 // is read from the sockets until the recorder is ready.
 func (d *Daemon) bind() (err error) {
 	if d.socket == nil {
-		if d.udp, err = listenUDP(d.cfg.Listen); err != nil {
+		if d.udp, err = net.ListenPacket("udp", d.cfg.Listen); err != nil {
 			return notBound("listen", d.cfg.Listen, err)
 		}
 		d.socket = d.udp
@@ -26,18 +26,6 @@ func (d *Daemon) bind() (err error) {
 		return notBound("http", d.cfg.HTTP, err)
 	}
 	return nil
-}
-
-func listenUDP(addr string) (net.PacketConn, error) {
-	local, err := net.ResolveUDPAddr("udp", addr)
-	if err != nil {
-		return nil, err
-	}
-	udp, err := net.ListenUDP("udp", local)
-	if err != nil {
-		return nil, err
-	}
-	return udp, nil
 }
 
 // notBound says which key has the address that cannot be taken, and why.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"reprise/recorder/disk"
 )
 
 // A call to the disk that does not return reports no error. So it is known
@@ -146,6 +148,13 @@ func (f watchedFile) WriteAt(b []byte, off int64) (int, error) {
 func (f watchedFile) Truncate(size int64) error {
 	defer f.calls.end(f.calls.begin("cutting", f.name, hangAfter))
 	return f.File.Truncate(size)
+}
+
+func (f watchedFile) StartSync(off, n int64) {
+	if s, ok := f.File.(disk.Starter); ok {
+		defer f.calls.end(f.calls.begin("storing", f.name, hangAfter))
+		s.StartSync(off, n)
+	}
 }
 
 func (f watchedFile) Sync() error {

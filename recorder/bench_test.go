@@ -135,6 +135,31 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportMetric(float64(seq*ticks)/b.Elapsed().Seconds(), "ticks/s")
 }
 
+// BenchmarkAppendInTurn sends three ticks of each of 10,000 sessions after the
+// other, so that no session is in the processor's cache, as a daemon has it.
+// Allocations are those of all goroutines.
+func BenchmarkAppendInTurn(b *testing.B) {
+	const n, ticks = 10_000, 3
+	r := benchOpen(b, Config{MaxPendingBytes: 1 << 30, MaxSegments: 64})
+	sessions, _ := benchSessions(b, r, n)
+	<-r.queue.barrier()
+	var chunk []byte
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%n == 0 {
+			b.StopTimer()
+			<-r.queue.barrier()
+			seq := uint64(i/n) + 1
+			chunk = benchChunk(seq, format.Tick(seq-1)*ticks, ticks)
+			b.StartTimer()
+		}
+		if err := sessions[i%n].Append(chunk); err != nil {
+			b.Fatal(err)
+		}
+	}
+	<-r.queue.barrier()
+}
+
 // heap is the memory in use after a collection.
 func heap() uint64 {
 	runtime.GC()

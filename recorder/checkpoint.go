@@ -30,11 +30,7 @@ func (r *Recorder) checkpointLoop() {
 		case <-r.stop:
 			return
 		}
-		needed := r.journal.settledAt()
-		if r.awaitFiles(); r.stopped() {
-			return
-		}
-		if r.makeCheckpointAt(needed) == nil {
+		if r.checkpoint() == nil {
 			continue
 		}
 		if !r.sleep(checkpointRetry) {
@@ -44,30 +40,64 @@ func (r *Recorder) checkpointLoop() {
 	}
 }
 
-// awaitFiles gives the files time to be written in their turn: a checkpoint
-// that writes thousands at once holds up all else. It does not wait where the
-// journal has no time, or the disk is in trouble.
-func (r *Recorder) awaitFiles() {
-	for end := time.Now().Add(r.files.lag(r.cfg.FileInterval)); time.Now().Before(end); {
-		if _, short := r.journal.sinceCheckpoint(); short || r.troubles.any() || !r.sleep(r.cfg.FileInterval/fileParts) {
-			return
+// checkpoint frees what the files have got in their turn: to write thousands
+// at once would hold up all else. That it does only where the journal cannot
+// grow, or the disk was in trouble.
+func (r *Recorder) checkpoint() error {
+	if r.troubles.any() {
+		return r.makeCheckpoint()
+	}
+	if err := r.freeFiled(); err != nil {
+		return err
+	}
+	if _, short := r.journal.sinceCheckpoint(); !short {
+		return nil
+	}
+	if r.journal.growEarly() {
+		return nil
+	}
+	return r.makeCheckpoint()
+}
+
+// freeFiled makes durable what was written to the files, and frees the
+// records before the first that any of them lacks.
+func (r *Recorder) freeFiled() error {
+	start := time.Now()
+	// On average a file lags by half of what it may, so that in memory is room
+	// for more than what fills it.
+	r.files.bound(r.journal.timeFor(min(r.journal.usualBytes(), r.cfg.MaxPendingBytes)))
+	return r.syncAndFree(r.filed(), start)
+}
+
+// filed is the sequence number of the journal before which no file lacks a
+// record.
+func (r *Recorder) filed() uint64 {
+	// First: what becomes durable meanwhile stands behind it.
+	needed := r.journal.settledAt()
+	for _, s := range r.all() {
+		if from, lacks := s.lacks(); lacks {
+			needed = min(needed, from)
 		}
 	}
+	return needed
 }
 
 // makeCheckpoint makes durable in the session files and the ledger what the
 // journal holds, and only then frees its segments.
-func (r *Recorder) makeCheckpoint() error { return r.makeCheckpointAt(r.journal.settledAt()) }
-
-// makeCheckpointAt is makeCheckpoint for the records before needed.
-func (r *Recorder) makeCheckpointAt(needed uint64) error {
-	start := time.Now()
+func (r *Recorder) makeCheckpoint() error {
+	start, needed := time.Now(), r.journal.settledAt()
 	err := r.writeAll(needed)
 	r.troubles.report(troubleFiles, err)
 	if err != nil {
 		return err
 	}
-	if err = r.syncWritten(); err == nil {
+	return r.syncAndFree(needed, start)
+}
+
+// syncAndFree ends a checkpoint: the files have all records before needed.
+func (r *Recorder) syncAndFree(needed uint64, start time.Time) error {
+	err := r.syncWritten()
+	if err == nil {
 		if err = r.ledger.save(); err == nil {
 			err = r.freeJournal(needed)
 		}
@@ -105,7 +135,7 @@ func (r *Recorder) writeAll(needed uint64) error {
 		})
 	}
 	for _, s := range r.all() {
-		if s.lags(needed) {
+		if from, lacks := s.lacks(); lacks && from < needed {
 			work <- s
 		}
 	}

@@ -92,6 +92,7 @@ func (r *recentChunks) find(seq uint64) (uint64, bool) {
 type places struct {
 	list    []place
 	spacing int64 // between two entries
+	next    int64 // no entry is due before this offset
 }
 
 // place: the chunk at offset is the producer's chunk seq, and tick was due
@@ -109,10 +110,10 @@ const (
 
 // add notes a chunk if the last note is far enough back.
 func (p *places) add(x place) {
-	p.spacing = max(p.spacing, firstSpacing)
-	if n := len(p.list); n > 0 && x.offset-p.list[n-1].offset < p.spacing {
+	if x.offset < p.next {
 		return
 	}
+	p.spacing = max(p.spacing, firstSpacing)
 	if len(p.list) == maxPlaces {
 		for i := range maxPlaces / 2 {
 			p.list[i] = p.list[2*i]
@@ -121,6 +122,7 @@ func (p *places) add(x place) {
 		p.spacing *= 2
 	}
 	p.list = append(p.list, x)
+	p.next = x.offset + p.spacing
 }
 
 // before finds the last place that fits; else the start of the chunks.

@@ -34,19 +34,22 @@ type Config struct {
 	// small for that. Default: no such demand.
 	ChunkBytes int64
 	// MaxSegments is how far the journal may grow while session files
-	// cannot be written. Then nothing more is acknowledged. Default 16.
+	// cannot be written. Then nothing more is acknowledged. It grows to the
+	// middle between Segments and this where the files of many sessions are
+	// written in turn. Default 16.
 	MaxSegments int
 
 	// CheckpointBytes of journal, or CheckpointInterval if anything was
-	// journalled, lead to the next checkpoint. Defaults: half of the first
+	// journalled, lead to the next checkpoint. Defaults: a quarter of the first
 	// Segments, and 30 s.
 	CheckpointBytes    int64
 	CheckpointInterval time.Duration
 
 	// FileInterval is how far the session files may lag behind the journal:
 	// farther where there are so many sessions that more than 1,250 files a
-	// second would be written, 8 s for 10,000. Default 2 s. It costs memory,
-	// and a reader of a live file sees no more than the file holds.
+	// second would be written, 8 s for 10,000, as long as the journal and
+	// MaxPendingBytes have room for it. Default 2 s. It costs memory, and a
+	// reader of a live file sees no more than the file holds.
 	FileInterval time.Duration
 	// TailBytes is how many durable bytes a session may hold in memory: its
 	// file is written at once when it holds more. Default 64 KiB.
@@ -180,7 +183,7 @@ func (c Config) withDisk(free int64) Config {
 			c.SegmentBytes = max(c.SegmentBytes, large)
 		}
 	}
-	or(&c.CheckpointBytes, c.SegmentBytes*int64(c.Segments)/2)
+	or(&c.CheckpointBytes, c.SegmentBytes*int64(c.Segments)/4)
 	or(&c.MinFreeBytes, c.SegmentBytes)
 	return c
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"reprise/recorder/disk"
 )
 
 // Folders and files of the data folder. They must not change.
@@ -34,6 +36,7 @@ type fileQueue struct {
 	waiting []waitingFile // in the order of their coming
 	full    []*recording
 	hurried bool
+	most    time.Duration // that journal and memory have room for; 0 for any
 }
 
 // waitingFile is a session's file that is to be written, and since when.
@@ -77,16 +80,22 @@ func (q *fileQueue) hurry() {
 	q.signal()
 }
 
-// lag is how far the files may lag behind: interval, or longer where so many
-// sessions wait that their files would be written faster than fileSpacing.
-func (q *fileQueue) lag(interval time.Duration) time.Duration {
+// bound says for how long journal and memory have room for what files lack.
+func (q *fileQueue) bound(most time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.lagLocked(interval)
+	q.most = most
 }
 
-func (q *fileQueue) lagLocked(interval time.Duration) time.Duration {
-	return max(interval, time.Duration(len(q.waiting))*fileSpacing)
+// lag is how far the files may lag behind: interval, or longer where so many
+// sessions wait that their files would be written faster than fileSpacing. The
+// caller holds mu.
+func (q *fileQueue) lag(interval time.Duration) time.Duration {
+	lag := time.Duration(len(q.waiting)) * fileSpacing
+	if q.most > 0 {
+		lag = min(lag, q.most)
+	}
+	return max(interval, lag)
 }
 
 // take removes the sessions with a full tail, and of the others those that have
@@ -96,7 +105,7 @@ func (q *fileQueue) take(part int, interval time.Duration) []*recording {
 	q.mu.Lock()
 	due := q.full
 	q.full = nil
-	lag := q.lagLocked(interval)
+	lag := q.lag(interval)
 	before := time.Now().Add(-lag)
 	n := int(float64(len(q.waiting))*float64(interval)/float64(lag)/fileParts+1) * part
 	n = min(n, len(q.waiting))
@@ -248,10 +257,20 @@ func (r *Recorder) writeAt(s *recording, b []byte, at int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.WriteAt(b, at); err != nil {
+	if _, err = f.WriteAt(b, at); err == nil {
+		startStoring(f, at, len(b))
+	} else {
 		err = errors.Join(err, f.Truncate(at))
 	}
 	return errors.Join(err, f.Close())
+}
+
+// startStoring lets the system store what was written while other files are
+// written: a checkpoint that finds thousands of them to store holds up all else.
+func startStoring(f File, off int64, n int) {
+	if s, ok := f.(disk.Starter); ok {
+		s.StartSync(off, int64(n))
+	}
 }
 
 // newSuffix ends the name of a session's file until its first bytes are in
@@ -266,6 +285,9 @@ func (r *Recorder) writeFirst(path string, b []byte) error {
 	}
 	if err = emptied(f); err == nil {
 		_, err = f.WriteAt(b, 0)
+	}
+	if err == nil {
+		startStoring(f, 0, len(b))
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, r.fs.Remove(path+newSuffix))

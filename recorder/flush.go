@@ -161,8 +161,9 @@ func (r *Recorder) commit(dirty []*recording) (n int, err error) {
 
 // land tells all concerned that a batch is durable.
 func (r *Recorder) land(batch []*recording) {
+	settled := r.journal.settledAt()
 	for _, s := range batch {
-		r.files.add(s, s.land())
+		r.files.add(s, s.land(settled))
 	}
 	r.journal.settle()
 	for _, s := range batch {

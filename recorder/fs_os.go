@@ -55,6 +55,8 @@ func (f osFile) Size() (int64, error) {
 	return st.Size(), nil
 }
 
+func (f osFile) StartSync(off, n int64) { startSync(f.File, off, n) }
+
 func (f osFile) Sync() error { return syncData(f.File) }
 
 func (d *osFS) OpenFile(name string, create bool) (File, error) {

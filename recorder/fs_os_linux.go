@@ -23,6 +23,12 @@ func syncData(f *os.File) error {
 	}
 }
 
+// startSync begins to write a part of a file back. What cannot be written the
+// system remembers: the next sync of the file, or of all, tells it.
+func startSync(f *os.File, off, n int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
+}
+
 // wholeSync tells whether one call can make many files durable and says so
 // when it could not: syncfs hides failed writes before Linux 5.8.
 var wholeSync = kernelAtLeast(5, 8)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // journal is the write-ahead log of all sessions together. Batches of
@@ -18,12 +19,13 @@ type journal struct {
 	log      *slog.Logger
 	dir      string
 	newBytes int64 // size of new segments
-	most     int
+	// begins is the number of segments that a start makes, most how many there
+	// may be.
+	begins, most int
 	// batchLimit is how many bytes fit into one batch when all but the
 	// present segment are free: records do not fill a segment to its end, but
 	// at least to its half.
 	batchLimit int64
-	number     int // of the next new segment file
 
 	// watch is called where the writer goes to the disk, and what it returns
 	// where it is back.
@@ -36,6 +38,10 @@ type journal struct {
 	buf   []byte // of the open batch, not yet written
 	dirty bool   // something of the open batch is written or in buf
 
+	// growing is held while a segment is made.
+	growing sync.Mutex
+	number  int // of the next new segment file
+
 	mu     sync.Mutex
 	cur    *segment
 	closed []*segment // hold records that session files may lack
@@ -43,7 +49,8 @@ type journal struct {
 	// committed is the sequence number behind the last durable record. Of
 	// those before settled the sessions know, too.
 	committed, settled uint64
-	written            int64 // bytes committed since the last checkpoint
+	written            int64     // bytes committed since the last checkpoint
+	since              time.Time // when that was
 
 	checkpoint *checkpointFile
 }
@@ -193,6 +200,11 @@ func (j *journal) take() (*segment, error) {
 		return s, nil
 	}
 	defer j.watch()()
+	j.growing.Lock()
+	defer j.growing.Unlock()
+	if s := j.takeFree(); s != nil {
+		return s, nil // made meanwhile
+	}
 	if all, _ := j.segments(); all >= j.most {
 		return nil, errJournalFull
 	}
@@ -201,6 +213,33 @@ func (j *journal) take() (*segment, error) {
 		return nil, errors.Join(errJournalFull, err)
 	}
 	return j.grow()
+}
+
+// usual is how many segments the journal grows to by and by: the middle between
+// what it begins with and what it may have. The rest is for when files cannot
+// be written.
+func (j *journal) usual() int { return (j.begins + j.most) / 2 }
+
+// growEarly makes one more segment, up to the usual number, before the writer
+// needs it: no flush has to wait for the zeros. Where it cannot, it says so,
+// and the writer will tell why.
+func (j *journal) growEarly() bool {
+	j.growing.Lock()
+	defer j.growing.Unlock()
+	if all, _ := j.segments(); all >= j.usual() {
+		return false
+	}
+	if free, err := j.fs.Free(); err != nil || free < spareSegments*j.newBytes {
+		return false
+	}
+	s, err := j.grow()
+	if err != nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.free = append(j.free, s)
+	return true
 }
 
 // spareSegments is how many segments must fit on the disk for the journal to
@@ -399,7 +438,7 @@ func (j *journal) release(needed uint64) error {
 		}
 	}
 	j.closed = kept
-	j.written = 0
+	j.written, j.since = 0, time.Now()
 	return nil
 }
 
@@ -427,6 +466,21 @@ func (j *journal) sinceCheckpoint() (n int64, short bool) {
 	defer j.mu.Unlock()
 	return j.written, len(j.free) == 0 && len(j.closed) > 0
 }
+
+// timeFor tells how long it takes until so many bytes have come, by those
+// since the last checkpoint.
+func (j *journal) timeFor(bytes int64) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.written == 0 {
+		return math.MaxInt64
+	}
+	return time.Duration(min(float64(bytes)/float64(j.written)*float64(time.Since(j.since)), math.MaxInt64/2))
+}
+
+// usualBytes is what the usual segments hold for files that lag behind. Three
+// are left out: the one that is written, and two that are needed in part.
+func (j *journal) usualBytes() int64 { return int64(max(j.usual()-3, 1)) * j.newBytes }
 
 // segments counts all segments, and those that hold records.
 func (j *journal) segments() (all, used int) {

@@ -79,7 +79,7 @@ func startJournal(t *testing.T, disk *disktest.Disk) *journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.newBytes, j.most = minSegmentBytes, 4
+	j.newBytes, j.begins, j.most = minSegmentBytes, 2, 4
 	if err := j.start(segs, max(found.next, j.checkpoint.needed), demand{segments: 2}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -202,8 +202,11 @@ func runBatches(rng *rand.Rand, j *journal) (kept []foundBatch, freed []int) {
 		}
 		j.settle()
 		kept = append(kept, batch...)
-		if rng.IntN(6) == 0 {
+		switch rng.IntN(12) {
+		case 0, 1:
 			free()
+		case 2:
+			j.growEarly()
 		}
 	}
 	return kept, freed

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"reprise/format"
@@ -69,9 +68,6 @@ func (r *Recorder) SetLimits(l Limits) error {
 // heldLimit is the most bytes of one session in memory while its file
 // cannot be written: beyond it only this session is refused.
 func (l *Limits) heldLimit() int64 { return 4*l.SessionWindow + format.MaxBody }
-
-// tailLimit bounds nothing: heldLimit, which may change, does so before.
-const tailLimit = math.MaxInt32
 
 // pace measures how fast a session comes: a bucket that every chunk fills,
 // and that empties at the rate that is allowed.

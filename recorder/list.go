@@ -70,8 +70,8 @@ func (s *recording) status() Status {
 	st := Status{ID: s.id, State: s.state, Reason: s.why, File: s.folder + "/" + s.file(), Epoch: s.epoch, Asleep: s.asleep,
 		Received: s.now.seq, Durable: s.safe.seq, Totals: s.now.totals, DurableTick: s.safe.totals.NextTick,
 		Bytes: s.size, PendingBytes: s.size - s.written}
-	if s.tail != nil {
-		st.PendingSteps = s.tail.Len()
+	if !s.asleep {
+		st.PendingSteps = int(s.now.totals.Steps - s.writtenSteps)
 	}
 	if s.state == StateDetached {
 		st.Deadline = s.deadline

@@ -236,9 +236,12 @@ func (r *Recorder) forget(s *recording) {
 // WaitForRoom blocks while all sessions together hold as much memory as they
 // may, so that a server can stop reading instead of having chunks refused.
 func (r *Recorder) WaitForRoom(ctx context.Context) error {
+	if r.roomy() {
+		return nil
+	}
 	tick := time.NewTicker(roomPause)
 	defer tick.Stop()
-	for r.pending.Load() >= max(r.cfg.MaxPendingBytes/2, r.cfg.MaxPendingBytes-format.MaxBody) {
+	for !r.roomy() {
 		r.files.hurry()
 		select {
 		case <-tick.C:
@@ -249,6 +252,11 @@ func (r *Recorder) WaitForRoom(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// roomy tells whether all sessions together may hold more.
+func (r *Recorder) roomy() bool {
+	return r.pending.Load() < max(r.cfg.MaxPendingBytes/2, r.cfg.MaxPendingBytes-format.MaxBody)
 }
 
 // roomPause is how often a server that waits for room looks again.

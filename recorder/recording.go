@@ -50,27 +50,61 @@ func (s State) String() string {
 // recording is one session that has not ended. Locks are taken in the order
 // entry, fileMu, mu. No producer is called back while fileMu or mu is held.
 type recording struct {
+	// What every chunk and every flush touch stands together: of many thousand
+	// sessions none is in the processor's cache when its chunk comes.
 	r *Recorder
-	// number stands for the session in the journal.
-	number   uint64
-	id       string
-	start    string
-	producer producerID
 
 	// entry serialises what its producers do. It may be held while the
 	// session's file is read.
 	entry sync.Mutex
 	// tracker is nil in a session found at the start, until it is woken.
 	tracker *format.Tracker
-	recent  recentChunks
 	places  places
 	opening openingNote
-	// reopening is set while an unfinished session is gone on with.
-	reopening bool
-	// overQuota is set where the last chunk was refused for the session's size.
-	overQuota bool
-	// info is set once the file's footer is made.
-	info *SealInfo
+
+	// mu guards what is below, up to fileMu; it is held for short.
+	mu    sync.Mutex
+	state State
+	// misplaced is set where the file must be moved to the live folder, and
+	// cut at written, before it is written.
+	misplaced         bool
+	cut               bool // journal that the file ends at durable
+	queued            bool // for the flush
+	inWaiting, inFull bool // for the file writers
+	unwritable        bool // the last write to the file failed: no hurry
+	stalled           bool // its producer knows that the flush does not come
+	attached          *Session
+	notices           []string
+	// Three places in the file: written bytes are in the file, durable ones
+	// in the journal at least, and size counts those accepted.
+	written, durable, size int64
+	// pending holds the bytes from written to size, usually no more than usual.
+	pending []byte
+	usual   int
+	// covered is a sequence number of the journal: the file has all before it.
+	covered uint64
+	// line waits for the ledger, by way of the journal; flyingLine is the one
+	// in the flush under way.
+	line, flyingLine *entry
+	// number stands for the session in the journal; it never changes.
+	number uint64
+	// now is where the session stands at size, safe where it does at durable,
+	// and flying where it did at the flush under way.
+	now, safe, flying standing
+	pace              pace
+
+	// writtenSteps are those of the ticks before written.
+	writtenSteps uint64
+	// epoch is the producer's.
+	epoch uint64
+	// why is the reason of a quarantine, or of an unfinished end.
+	why string
+	// endState is how it ends, while it does. ended is set once that is to
+	// stand in the ledger: no line behind it may call the session open again.
+	endState format.EndState
+	ended    *SealInfo
+	deadline time.Time // while detached
+	asleep   bool      // see wake
 
 	// fileMu serialises what changes the session's file. It is held while
 	// the disk works.
@@ -78,49 +112,19 @@ type recording struct {
 	// folder is where the file is; it changes under fileMu and mu together.
 	folder string
 
-	// mu guards what is below; it is held for short.
-	mu sync.Mutex
-	// epoch is the producer's.
-	epoch uint64
-	state State
-	// why is the reason of a quarantine, or of an unfinished end.
-	why string
-	// endState is how it ends, while it does. ended is set once that is to
-	// stand in the ledger: no line behind it may call the session open again.
-	endState format.EndState
-	ended    *SealInfo
-	attached *Session
-	deadline time.Time // while detached
-	notices  []string
-	pace     pace
-	// misplaced is set where the file must be moved to the live folder, and
-	// cut at written, before it is written.
-	misplaced bool
+	id       string
+	start    string
+	producer producerID
 
-	// Three places in the file: written bytes are in the file, durable ones
-	// in the journal at least, and size counts those accepted.
-	written, durable, size int64
-	// pending holds the bytes from written to size.
-	pending []byte
-	// covered is a sequence number of the journal: the file has all before it.
-	covered uint64
-	// tail holds the steps of the ticks in pending; nil for none. Those before
-	// are writtenSteps.
-	tail         *format.ReplayArray
-	writtenSteps uint64
-	// now is where the session stands at size, safe where it does at durable,
-	// and flying where it did at the flush under way.
-	now, safe, flying standing
-	// line waits for the ledger, by way of the journal; flyingLine is the one
-	// in the flush under way.
-	line, flyingLine *entry
+	// What follows is guarded by entry, as are tracker, places and opening.
 
-	asleep            bool // see wake
-	cut               bool // journal that the file ends at durable
-	queued            bool // for the flush
-	inWaiting, inFull bool // for the file writers
-	unwritable        bool // the last write to the file failed: no hurry
-	stalled           bool // its producer knows that the flush does not come
+	// reopening is set while an unfinished session is gone on with.
+	reopening bool
+	// overQuota is set where the last chunk was refused for the session's size.
+	overQuota bool
+	// info is set once the file's footer is made.
+	info   *SealInfo
+	recent recentChunks
 }
 
 // standing is a place in a session.
@@ -163,27 +167,23 @@ func (s *recording) keep(p format.Parsed, framed []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notices = append(s.notices, notices...)
-	s.pending = append(s.pending, framed...)
-	s.size += int64(len(framed))
+	s.hold(framed)
 	s.now = standing{size: s.size, seq: s.tracker.Seq(), totals: s.tracker.Totals()}
-	s.r.pending.Add(int64(len(framed)))
-	if p.Chunk.Type == format.ChunkTicks {
-		s.keepTail(p.Batch.State())
-	}
 	s.enqueue()
 }
 
-// keepTail adds a chunk's steps to the tail in bulk.
-func (s *recording) keepTail(state format.State) {
-	if state.Length == 0 {
-		return
+// hold adds bytes to pending. Once the file was written it takes half of what
+// that had, and then all of it: append would make a dozen ever larger slices
+// meanwhile. The caller holds mu.
+func (s *recording) hold(b []byte) {
+	if need := len(s.pending) + len(b); need > cap(s.pending) {
+		grown := make([]byte, len(s.pending), max(need, 2*cap(s.pending), s.usual/2))
+		copy(grown, s.pending)
+		s.pending = grown
 	}
-	if s.tail == nil {
-		s.tail = format.NewArray(format.Options{Width: state.CommandWidth, MaxSteps: tailLimit, MaxParamBytes: tailLimit})
-	}
-	if err := s.tail.AppendState(state); err != nil {
-		s.r.log.Error("tail of a session is not whole", "session", s.id, "error", err)
-	}
+	s.pending = append(s.pending, b...)
+	s.size += int64(len(b))
+	s.r.pending.Add(int64(len(b)))
 }
 
 // enqueue has the next flush look at the session. The caller holds mu.
@@ -218,10 +218,14 @@ func (s *recording) takeFlight(records []record) []record {
 	return records
 }
 
-// land says that the flight is durable, and what to queue the file for.
-func (s *recording) land() fileWish {
+// land says that the flight is durable, and what to queue the file for. The
+// records of the flight stand in the journal behind settled.
+func (s *recording) land(settled uint64) fileWish {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.written == s.durable && !s.misplaced {
+		s.covered = settled
+	}
 	s.durable, s.safe, s.cut, s.stalled = s.flying.size, s.flying, false, false
 	if s.flyingLine != nil {
 		s.r.ledger.add(s.flyingLine)
@@ -247,43 +251,21 @@ func (s *recording) dropWritten(n int, steps uint64, replaced bool, covers uint6
 	s.misplaced, s.unwritable = s.misplaced && !replaced, false
 	s.written += int64(n)
 	s.r.pending.Add(-int64(n))
-	s.trimTail(steps)
+	s.writtenSteps = max(s.writtenSteps, steps)
+	s.usual = min(n+n/8, int(s.r.cfg.TailBytes))
 	rest := s.pending[n:]
-	if len(rest) == 0 {
-		s.pending = nil
-		return
+	s.pending = nil
+	if len(rest) > 0 {
+		s.pending = slices.Clone(rest)
 	}
-	s.pending = append([]byte(nil), rest...)
 }
 
-// lags tells whether the file lacks records before needed.
-func (s *recording) lags(needed uint64) bool {
+// lacks tells whether the file lacks records of the journal, and where the
+// first of them may stand.
+func (s *recording) lacks() (from uint64, lacks bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.covered < needed && (s.written < s.durable || s.misplaced)
-}
-
-// trimTail drops the steps that are in the file.
-func (s *recording) trimTail(steps uint64) {
-	if steps <= s.writtenSteps {
-		return
-	}
-	drop := int(steps - s.writtenSteps)
-	s.writtenSteps = steps
-	if s.tail == nil {
-		return
-	}
-	tail := s.tail
-	s.tail = nil
-	if drop >= tail.Len() {
-		return
-	}
-	state := tail.SaveState()
-	stride := len(state.CommandArray) / state.Length
-	state.Length -= drop
-	state.CommandArray = slices.Clone(state.CommandArray[drop*stride:])
-	state.ParamArray = slices.Clone(state.ParamArray[tail.Index()[drop]:])
-	s.keepTail(state)
+	return s.covered, s.written < s.durable || s.misplaced
 }
 
 // hashBytes is the width of the session's hashes. The metadata never

@@ -80,7 +80,7 @@ func (r *Recorder) recover() ([]*recording, error) {
 			return nil, err
 		}
 	}
-	journal.newBytes, journal.most = r.cfg.SegmentBytes, r.cfg.MaxSegments
+	journal.newBytes, journal.begins, journal.most = r.cfg.SegmentBytes, r.cfg.Segments, r.cfg.MaxSegments
 	if err := journal.start(segs, next, demand{r.cfg.Segments, r.cfg.ChunkBytes}, c.trouble != nil); err != nil {
 		return nil, err
 	}

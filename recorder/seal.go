@@ -176,10 +176,8 @@ func (s *recording) addFooter() error {
 	s.info = info
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending = append(s.pending, footer...)
-	s.size += int64(len(footer))
+	s.hold(footer)
 	s.now.size = s.size
-	s.r.pending.Add(int64(len(footer)))
 	s.enqueue()
 	return nil
 }

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -63,18 +62,26 @@ func (h *Session) tell(fill func(*Ack)) {
 	if h.over || h.notify == nil {
 		return
 	}
-	s := h.s
-	s.mu.Lock()
-	a := Ack{Received: s.now.seq, Durable: s.safe.seq, DurableTick: s.safe.totals.NextTick}
-	if s.attached == h {
-		a.Notices, s.notices = s.notices, nil
+	if fill == nil {
+		h.notify(h.stand())
+		return
 	}
-	s.mu.Unlock()
-	if fill != nil {
-		fill(&a)
-	}
+	a := h.stand()
+	fill(&a)
 	h.over = a.Err != nil || a.Sealed != nil
 	h.notify(a)
+}
+
+// stand says where the session stands.
+func (h *Session) stand() Ack {
+	s := h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := Ack{Received: s.now.seq, Durable: s.safe.seq, DurableTick: s.safe.totals.NextTick}
+	if s.attached == h && s.notices != nil {
+		a.Notices, s.notices = s.notices, nil
+	}
+	return a
 }
 
 // Append takes one framed chunk, which it copies. The error is a *Refusal
@@ -247,17 +254,4 @@ func (h *Session) Detach() {
 		s.state = StateDetached
 		s.deadline = time.Now().Add(s.r.cfg.ResumeTimeout)
 	}
-}
-
-// Tail returns a copy of the session's last steps: those that are not in its
-// file yet.
-func (h *Session) Tail() format.State {
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	if h.s.tail == nil {
-		return format.State{}
-	}
-	state := h.s.tail.SaveState()
-	state.CommandArray, state.ParamArray = slices.Clone(state.CommandArray), slices.Clone(state.ParamArray)
-	return state
 }

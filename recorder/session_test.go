@@ -591,14 +591,14 @@ func TestViewAndTail(t *testing.T) {
 				if err := r.makeCheckpoint(); err != nil {
 					t.Fatal(err)
 				}
-				if st := r.List()[0]; st.PendingSteps != 0 || st.PendingBytes != 0 || s.Tail().Length != 0 {
+				if st := r.List()[0]; st.PendingSteps != 0 || st.PendingBytes != 0 || tailOf(t, s).Length != 0 {
 					t.Fatalf("after the file was written: %+v", st)
 				}
 				steps = 0
 			}
 		}
 		waitDurable(t, in, 30)
-		tail := s.Tail()
+		tail := tailOf(t, s)
 		if tail.Length != steps || r.List()[0].PendingSteps != steps {
 			t.Fatalf("tail of %d steps, want %d", tail.Length, steps)
 		}
@@ -632,13 +632,22 @@ func TestViewAndTail(t *testing.T) {
 	})
 }
 
+func tailOf(t *testing.T, s *Session) format.State {
+	t.Helper()
+	tail, err := s.Tail()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tail
+}
+
 // TestTailTrimmed takes the front of a tail away while more comes in.
 func TestTailTrimmed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
 		s, _, in := begin(t, r, "m", 1)
 		mustAppend(t, s, ticksChunk("m", 1, 0, 50))
 		waitDurable(t, in, 1)
-		first := s.Tail()
+		first := tailOf(t, s)
 		next := ticksChunk("m", 2, 50, 90)
 		mustAppend(t, s, next) // not durable yet: only the first is written
 		if err := r.writeFile(s.s); err != nil {
@@ -646,7 +655,7 @@ func TestTailTrimmed(t *testing.T) {
 		}
 		c, _, _ := format.ParseChunk(next)
 		b, _ := format.ParseBatch(c.Body, 8)
-		tail := s.Tail()
+		tail := tailOf(t, s)
 		if first.Length == 0 || tail.Length != b.Steps || !bytes.Equal(tail.CommandArray, b.Commands) || !bytes.Equal(tail.ParamArray, b.Params) {
 			t.Fatalf("tail has %d steps, the second chunk %d", tail.Length, b.Steps)
 		}

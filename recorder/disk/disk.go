@@ -45,3 +45,9 @@ type File interface {
 	// Sync makes the file's bytes and its size durable.
 	Sync() error
 }
+
+// Starter is a File that can begin to store n bytes from off on, so that a
+// later sync finds less to do. It promises nothing.
+type Starter interface {
+	StartSync(off, n int64)
+}

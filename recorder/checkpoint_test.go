@@ -1,0 +1,142 @@
+package recorder
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"reprise/format"
+	"reprise/recorder/disktest"
+)
+
+// patient leaves files and checkpoints to the test.
+func patient(cfg *Config) {
+	cfg.FileInterval, cfg.CheckpointInterval, cfg.CheckpointBytes, cfg.TailBytes = time.Hour, time.Hour, 1<<30, 1<<30
+}
+
+// TestCheckpointLeavesFilesAlone: what files have is freed, what one lacks is
+// not, and nobody is hurried.
+func TestCheckpointLeavesFilesAlone(t *testing.T) {
+	inBubble(t, patient, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		a, _, inA := begin(t, r, "a", 1)
+		b, _, inB := begin(t, r, "b", 1)
+		<-r.queue.barrier()
+		if err := r.makeCheckpoint(); err != nil {
+			t.Fatal(err)
+		}
+		before := r.journal.settledAt()
+		mustAppend(t, a, ticksChunk("a", 1, 0, 20))
+		waitDurable(t, inA, 1)
+		between := r.journal.settledAt()
+		mustAppend(t, b, ticksChunk("b", 1, 0, 20))
+		waitDurable(t, inB, 1)
+		for _, step := range []struct {
+			write *recording
+			want  uint64
+		}{
+			{nil, before},                // both lack their ticks
+			{a.s, between},               // b lacks its own
+			{b.s, r.journal.settledAt()}, // nobody lacks anything
+			{nil, r.journal.settledAt()}, // and nothing new came
+		} {
+			if step.write != nil {
+				if err := r.writeFile(step.write); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pending := r.pending.Load()
+			if err := r.freeFiled(); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.journal.checkpoint.needed; got != step.want {
+				t.Errorf("the journal is freed before record %d, want %d", got, step.want)
+			}
+			if r.pending.Load() != pending {
+				t.Error("the checkpoint wrote a file")
+			}
+		}
+	})
+}
+
+// TestLongQuietSession: a session that was quiet for long lacks only what came
+// since, however old what it had before.
+func TestLongQuietSession(t *testing.T) {
+	inBubble(t, patient, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		quiet, _, inQuiet := begin(t, r, "quiet", 1)
+		busy, _, inBusy := begin(t, r, "busy", 1)
+		for seq := range uint64(20) {
+			mustAppend(t, busy, ticksChunk("busy", seq+1, format.Tick(10*seq), format.Tick(10*seq+10)))
+			waitDurable(t, inBusy, seq+1)
+			if err := r.makeCheckpoint(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := r.journal.settledAt()
+		mustAppend(t, quiet, ticksChunk("quiet", 1, 0, 10))
+		waitDurable(t, inQuiet, 1)
+		if got := r.filed(); got != want {
+			t.Errorf("the files have all before record %d, want %d", got, want)
+		}
+	})
+}
+
+// TestJournalGrows: where files lag, the journal grows before they are all
+// written at once, up to its usual size, and not into what is kept for a disk
+// in trouble.
+func TestJournalGrows(t *testing.T) {
+	grow := func(cfg *Config) {
+		patient(cfg)
+		cfg.Segments, cfg.MaxSegments, cfg.SessionWindow = 2, 8, 1<<20
+	}
+	inBubble(t, grow, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		s, _, in := begin(t, r, "m", 1)
+		written := 0
+		for seq, next := uint64(1), format.Tick(0); seq < 400; seq, next = seq+1, next+100 {
+			chunk := ticksChunk("m", seq, next, next+100)
+			mustAppend(t, s, chunk)
+			waitDurable(t, in, seq)
+			all, _ := r.journal.segments()
+			if all > r.journal.usual() {
+				t.Fatalf("%d segments, the usual number is %d", all, r.journal.usual())
+			}
+			if r.pending.Load() <= int64(len(chunk)) {
+				written++
+				if all < r.journal.usual() {
+					t.Fatalf("the file was written when there were %d segments", all)
+				}
+			}
+		}
+		if written < 2 {
+			t.Errorf("the journal was full %d times", written)
+		}
+	})
+}
+
+// TestFilesKeepPaceWithJournal: the files lag no longer than journal and memory
+// last, whatever the number of sessions.
+func TestFilesKeepPaceWithJournal(t *testing.T) {
+	const interval = 2 * time.Second
+	q := newFileQueue()
+	for range 10_000 {
+		q.waiting = append(q.waiting, waitingFile{})
+	}
+	for _, c := range []struct{ most, want time.Duration }{
+		{0, 8 * time.Second}, {time.Minute, 8 * time.Second}, {5 * time.Second, 5 * time.Second}, {time.Millisecond, interval},
+	} {
+		if q.bound(c.most); q.lag(interval) != c.want {
+			t.Errorf("with room for %v the files lag by %v, want %v", c.most, q.lag(interval), c.want)
+		}
+	}
+}
+
+// TestTimeFor reckons by what came since the last checkpoint.
+func TestTimeFor(t *testing.T) {
+	j := startJournal(t, disktest.New(rand.New(rand.NewPCG(1, 2))))
+	if got := j.timeFor(1 << 20); got < 100*365*24*time.Hour {
+		t.Errorf("where nothing came, a megabyte comes in %v", got)
+	}
+	j.written, j.since = 1<<20, time.Now().Add(-2*time.Second)
+	if got := j.timeFor(4 << 20); got < 8*time.Second || got > 9*time.Second {
+		t.Errorf("at 512 KiB/s, 4 MiB come in %v", got)
+	}
+}

@@ -111,9 +111,15 @@ func (b *Batch) State() State {
 // ParseBatch reads and checks the body of a ticks chunk of a session whose
 // hashes have hashBytes bytes: counts, every parameter, the timeline. It
 // allocates nothing but the error.
-func ParseBatch(body []byte, hashBytes int) (Batch, error) {
+func ParseBatch(body []byte, hashBytes int) (b Batch, err error) {
+	err = b.parse(body, hashBytes)
+	return b, err
+}
+
+// parse is ParseBatch in place.
+func (b *Batch) parse(body []byte, hashBytes int) error {
 	c := cursor{b: body}
-	b := Batch{First: c.tick("the first tick"), Ticks: int(c.limited("the number of ticks", MaxChunkTicks)), hashBytes: hashBytes}
+	*b = Batch{First: c.tick("the first tick"), Ticks: int(c.limited("the number of ticks", MaxChunkTicks)), hashBytes: hashBytes}
 	flags := c.byte("the flags")
 	b.Steps = int(c.limited("the number of steps", MaxRowBytes/2))
 	params := int(c.limited("the bytes of parameters", MaxRowBytes))
@@ -135,7 +141,7 @@ func ParseBatch(body []byte, hashBytes int) (Batch, error) {
 	b.parseTimeline(&c)
 	b.parseHashes(&c, flags>>batchHashShift&3)
 	b.parseTimes(&c, flags>>batchTimeShift&3)
-	return b, c.done()
+	return c.done()
 }
 
 // checkParams walks the parameter area by the counts of the command area.
@@ -294,14 +300,23 @@ func (r *BatchReader) takeSteps(t *TickRecord) {
 	end := r.commands + t.Steps*b.Width.entry()
 	t.Commands = b.Commands[r.commands:end:end]
 	r.commands = end
-	size := 0
-	for i := 0; i < len(t.Commands); i += b.Width.entry() {
-		// ParseBatch has checked every parameter: this cannot fail.
-		n, _ := ParamsLength(b.Params[r.params+size:], int(t.Commands[i]))
-		size += n
+	size := len(b.Params) - r.params // the last steps have all that is left
+	if end < len(b.Commands) {
+		size = b.paramsOf(t.Commands, r.params)
 	}
 	t.Params = b.Params[r.params : r.params+size : r.params+size]
 	r.params += size
+}
+
+// paramsOf measures the parameters of a stretch of commands, which begin at a
+// place in the parameter area.
+func (b *Batch) paramsOf(commands []byte, at int) (size int) {
+	for i := 0; i < len(commands); i += b.Width.entry() {
+		// ParseBatch has checked every parameter: this cannot fail.
+		n, _ := ParamsLength(b.Params[at+size:], int(commands[i]))
+		size += n
+	}
+	return size
 }
 
 // skipEmpty passes over at most so many ticks of which nothing is recorded,

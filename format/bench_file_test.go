@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -131,6 +132,96 @@ func BenchmarkTrackerAddEmpty(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkTrackerManySessions gives each of many sessions a small chunk in
+// turn, as a recorder does: by the time a session's next chunk comes, the
+// others have taken its place in the processor's cache.
+func BenchmarkTrackerManySessions(b *testing.B) {
+	for _, kind := range []struct {
+		name      string
+		hashBytes int
+		timed     bool
+	}{{"plain", 0, false}, {"hashed", 8, true}} {
+		for _, n := range []int{10_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/S=%d", kind.name, n), func(b *testing.B) {
+				next := smallChunks(b, kind.hashBytes, kind.timed)
+				sessions := manyTrackers(b, n, kind.hashBytes)
+				var framed []byte
+				at, offset := len(sessions), int64(HeaderSize)
+				b.ReportAllocs()
+				for b.Loop() {
+					if at == len(sessions) {
+						offset += int64(len(framed))
+						framed, at = next(), 0
+					}
+					benchTake(b, sessions[at], framed, offset)
+					at++
+				}
+				b.ReportMetric(float64(len(framed)), "bytes/chunk")
+			})
+		}
+	}
+}
+
+// manyTrackers opens sessions, and gives them in another order than that in
+// which they lie in memory.
+func manyTrackers(b *testing.B, n, hashBytes int) []*Tracker {
+	b.Helper()
+	sessions := make([]*Tracker, n)
+	for i := range sessions {
+		sessions[i] = NewTracker()
+		c := Chunk{Type: ChunkMeta, Body: AppendMeta(nil, &Metadata{Session: fmt.Sprint(i), Width: Width16, HashBytes: hashBytes})}
+		if err := sessions[i].Add(c, HeaderSize); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, j int) { sessions[i], sessions[j] = sessions[j], sessions[i] })
+	return sessions
+}
+
+// smallChunks gives framed chunks of two or three ticks in turn. Each tick has
+// one step of 40 bytes.
+func smallChunks(b *testing.B, hashBytes int, timed bool) (next func() []byte) {
+	builder := NewBatchBuilder(Width16, hashBytes, 0)
+	hash := make([]byte, hashBytes)
+	seq := uint64(0)
+	return func() []byte {
+		seq++
+		for range 2 + seq%2 {
+			t := uint64(builder.NextTick())
+			if err := builder.Step(uint16(t%40), Int(int64(t%8)), Int(70_000), Int(40_000_000_000), Int(30_000), Float(0.5), Int(12), Int(12), Bool(true)); err != nil {
+				b.Fatal(err)
+			}
+			end := builder.EndTick
+			if timed {
+				end = func() Tick { return builder.EndTickAt(int64(t) * 50_000) }
+			}
+			builder.Hash(end(), hash)
+		}
+		framed := AppendChunk(nil, ChunkTicks, seq, builder.AppendBody(nil))
+		builder.Cut()
+		return framed
+	}
+}
+
+// benchTake takes a chunk, and asks the tracker what a recorder asks.
+func benchTake(b *testing.B, t *Tracker, framed []byte, offset int64) {
+	if _, _, err := ParseChunk(framed); err != nil { // by the transport
+		b.Fatal(err)
+	}
+	c, _, err := ParseChunk(framed)
+	if err != nil || c.Seq <= t.Seq() || t.Totals().NextTick > MaxTick {
+		b.Fatal(err)
+	}
+	p, err := t.Check(c)
+	if err != nil || t.Totals().NextTick != p.Batch.First {
+		b.Fatal(err)
+	}
+	t.Apply(p, offset)
+	if len(t.TakeNotices()) > 0 || t.Seq() != c.Seq || t.Totals().NextTick != p.Batch.Next() {
+		b.Fatal("the tracker did not take the chunk")
 	}
 }
 

@@ -92,6 +92,16 @@ var chunkNames = map[ChunkType]string{
 	ChunkSparse: "sparse digest",
 }
 
+// knownTypes are those that have a name, by number: every chunk is looked up.
+var knownTypes = makeKnownTypes()
+
+func makeKnownTypes() (known [256]bool) {
+	for t := range chunkNames {
+		known[t] = true
+	}
+	return known
+}
+
 // String names the type.
 func (t ChunkType) String() string {
 	if n, ok := chunkNames[t]; ok {
@@ -101,7 +111,7 @@ func (t ChunkType) String() string {
 }
 
 // Known tells whether this program can read the type.
-func (t ChunkType) Known() bool { _, ok := chunkNames[t]; return ok }
+func (t ChunkType) Known() bool { return knownTypes[t] }
 
 // Optional tells whether a reader may skip the type.
 func (t ChunkType) Optional() bool { return t&chunkOptional != 0 }

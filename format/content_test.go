@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -311,4 +312,51 @@ func TestOriginOutlivesTheReadBuffer(t *testing.T) {
 	if !bytes.Equal(live.Summary().Meta.Origin.Header, s.meta.Origin.Header) {
 		t.Error("the origin's header was overwritten")
 	}
+}
+
+// TestChunkSizesDoNotChangeTheLeaves: the entries of a few ticks are hashed one
+// by one, those of many together.
+func TestChunkSizesDoNotChangeTheLeaves(t *testing.T) {
+	for _, width := range []Width{Width8, Width16} {
+		want := leavesOf(t, width, 1)
+		if len(want) != 3 {
+			t.Fatalf("%d segments", len(want))
+		}
+		for _, size := range []int{3, gatherTicks - 1, gatherTicks, 1500} {
+			if !slices.Equal(leavesOf(t, width, size), want) {
+				t.Errorf("other leaves with %d ticks to a chunk and codes of %d bits", size, width)
+			}
+		}
+	}
+}
+
+// leavesOf gives the segments of 2,100 ticks: some empty, most with up to ten
+// steps, some with a hash or a time.
+func leavesOf(t *testing.T, width Width, ticksToAChunk int) []Segment {
+	t.Helper()
+	tr := NewTracker()
+	builder := NewBatchBuilder(width, 4, 0)
+	err := tr.Add(Chunk{Type: ChunkMeta, Body: AppendMeta(nil, &Metadata{Width: width, HashBytes: 4})}, HeaderSize)
+	for i := range 2100 {
+		for n := range i % 11 {
+			err = errors.Join(err, builder.Step(uint16(n), Int(int64(i)), String("step")))
+		}
+		if i%5 < 3 {
+			builder.EndTickAt(int64(i) * 1_000_000)
+		} else {
+			builder.EndTick()
+		}
+		if i%3 > 0 {
+			builder.Hash(Tick(i), []byte{1, 2, byte(i >> 8), byte(i)})
+		}
+		if builder.Ticks() == ticksToAChunk || i == 2099 {
+			err = errors.Join(err, tr.Add(Chunk{Type: ChunkTicks, Body: builder.AppendBody(nil)}, HeaderSize))
+			builder.Cut()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.content.closeSegment()
+	return tr.content.segments
 }

@@ -110,6 +110,7 @@ type Segment struct {
 
 // content collects the leaves of a session as it goes.
 type content struct {
+	open    openSegment
 	groups  [leafKinds + 1]merkle
 	lists   *leafLists // nil: the leaves are not listed
 	meta    Digest
@@ -121,23 +122,24 @@ type content struct {
 	// become whole depends on how the ticks stand in chunks.
 	keyframes []keyframeLeaf
 	segments  []Segment
-	open      openSegment
-	parts     segmentBytes
 }
 
-// openSegment hashes the newest segment: its ticks come in order.
+// openSegment hashes the newest segment: its ticks come in order. The hash of
+// a leaf is nil before its first entry: many sessions have no times.
 type openSegment struct {
-	index                 uint64
-	ticks                 uint64
-	inputs, hashes, times hash.Hash
+	index  uint64
+	inputs hash.Hash
+	ticks  uint16
+	// number holds one or two numbers on their way into a hash. On the stack
+	// they would cost an allocation: a hash is behind an interface.
+	number        [14]byte
+	hashes, times hash.Hash
 }
 
 type keyframeLeaf struct {
 	next Tick
 	leaf Digest
 }
-
-func newContent() *content { return &content{players: newLeaf(leafPlayers)} }
 
 func (c *content) addLeaf(kind byte, body []byte) { c.add(kind, leaf(kind, body)) }
 
@@ -162,46 +164,42 @@ func (c *content) addKeyframe(next Tick, leaf Digest) {
 func (c *content) addBatch(b *Batch) {
 	r := b.Reader()
 	var t TickRecord
-	parts := &c.parts
+	var parts segmentBytes
 	for r.Next(&t) {
 		if c.open.ticks == 0 || uint64(t.Tick)/SegmentTicks != c.open.index {
-			c.write(parts)
+			c.open.write(&parts)
 			c.closeSegment()
-			c.openSegment(uint64(t.Tick) / SegmentTicks)
+			c.open.index = uint64(t.Tick) / SegmentTicks
 		}
-		parts.add(&t)
-		if len(parts.inputs) >= segmentBuffer {
-			c.write(parts)
+		if b.Ticks < gatherTicks {
+			c.open.add(&t)
+		} else if parts.add(&t); len(parts.inputs) >= segmentBuffer {
+			c.open.write(&parts)
 		}
 		left := SegmentTicks - 1 - int(t.Tick%SegmentTicks)
-		c.open.ticks += 1 + uint64(r.skipEmpty(left))
+		c.open.ticks += 1 + uint16(r.skipEmpty(left))
 	}
-	c.write(parts)
-	parts.shrink()
+	c.open.write(&parts)
 }
 
 // segmentBytes gathers what goes into the three leaves of a segment, so
 // that hashing runs over long stretches.
 type segmentBytes struct{ inputs, hashes, times []byte }
 
-// segmentBuffer is where gathered inputs are hashed. A daemon has one such
-// buffer for every session, so it stays small.
-const segmentBuffer = 2 << 10
+const (
+	// gatherTicks is how many ticks a batch has for its entries to be gathered.
+	// For fewer it does not pay: memory to gather in, one for each session, has
+	// left the processor's cache by the session's next chunk.
+	gatherTicks = 64
+	// segmentBuffer is where gathered inputs are hashed.
+	segmentBuffer = 2 << 10
+)
 
-// shrink lets go of what large chunks or ticks have left behind.
-func (s *segmentBytes) shrink() {
-	for _, b := range [...]*[]byte{&s.inputs, &s.hashes, &s.times} {
-		if cap(*b) > 2*segmentBuffer {
-			*b = nil
-		}
-	}
-}
-
+// add gathers the entries of a tick.
 func (s *segmentBytes) add(t *TickRecord) {
 	offset := uint64(t.Tick) % SegmentTicks
 	if t.Steps > 0 {
-		s.inputs = binary.AppendUvarint(s.inputs, offset)
-		s.inputs = binary.AppendUvarint(s.inputs, uint64(t.Steps))
+		s.inputs = appendPair(s.inputs, offset, uint64(t.Steps))
 		s.inputs = appendWide(s.inputs, t)
 		s.inputs = append(s.inputs, t.Params...)
 	}
@@ -209,7 +207,57 @@ func (s *segmentBytes) add(t *TickRecord) {
 		s.hashes = append(binary.AppendUvarint(s.hashes, offset), t.Hash...)
 	}
 	if t.HasTime {
-		s.times = binary.AppendUvarint(binary.AppendUvarint(s.times, offset), uint64(t.Time))
+		s.times = appendPair(s.times, offset, uint64(t.Time))
+	}
+}
+
+func appendPair(dst []byte, a, b uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, a), b)
+}
+
+// write hashes what was gathered.
+func (o *openSegment) write(s *segmentBytes) {
+	for _, l := range [...]struct {
+		hash  *hash.Hash
+		kind  byte
+		bytes *[]byte
+	}{{&o.inputs, leafInputs, &s.inputs}, {&o.hashes, leafHashes, &s.hashes}, {&o.times, leafTimes, &s.times}} {
+		if len(*l.bytes) > 0 {
+			o.begun(l.hash, l.kind).Write(*l.bytes)
+			*l.bytes = (*l.bytes)[:0]
+		}
+	}
+}
+
+// add hashes the entries of a tick as segmentBytes has them, without gathering
+// them first.
+func (o *openSegment) add(t *TickRecord) {
+	offset := uint64(t.Tick) % SegmentTicks
+	if t.Steps > 0 {
+		o.begun(&o.inputs, leafInputs).Write(appendPair(o.number[:0], offset, uint64(t.Steps)))
+		o.writeWide(t)
+		o.inputs.Write(t.Params)
+	}
+	if t.Hash != nil {
+		o.begun(&o.hashes, leafHashes).Write(binary.AppendUvarint(o.number[:0], offset))
+		o.hashes.Write(t.Hash)
+	}
+	if t.HasTime {
+		o.begun(&o.times, leafTimes).Write(appendPair(o.number[:0], offset, uint64(t.Time)))
+	}
+}
+
+// writeWide hashes the tick's command area in 16-bit width.
+func (o *openSegment) writeWide(t *TickRecord) {
+	if t.Width == Width16 {
+		o.inputs.Write(t.Commands)
+		return
+	}
+	const most = 8 // they become twelve bytes
+	part := TickRecord{Width: t.Width}
+	for left := t.Commands; len(left) > 0; left = left[len(part.Commands):] {
+		part.Commands = left[:min(most, len(left))]
+		o.inputs.Write(appendWide(o.number[:0], &part))
 	}
 }
 
@@ -225,18 +273,13 @@ func appendWide(dst []byte, t *TickRecord) []byte {
 	return dst
 }
 
-func (c *content) write(s *segmentBytes) {
-	if c.open.ticks == 0 {
-		return
+// begun gives the hash of one of the segment's leaves, and makes it for the
+// leaf's first entry.
+func (o *openSegment) begun(h *hash.Hash, kind byte) hash.Hash {
+	if *h == nil {
+		*h = newSegment(kind, o.index)
 	}
-	c.open.inputs.Write(s.inputs)
-	c.open.hashes.Write(s.hashes)
-	c.open.times.Write(s.times)
-	s.inputs, s.hashes, s.times = s.inputs[:0], s.hashes[:0], s.times[:0]
-}
-
-func (c *content) openSegment(index uint64) {
-	c.open = openSegment{index: index, inputs: newSegment(leafInputs, index), hashes: newSegment(leafHashes, index), times: newSegment(leafTimes, index)}
+	return *h
 }
 
 // newSegment begins a segment's leaf: its content is the index as u64, then
@@ -253,9 +296,10 @@ func (c *content) closeSegment() {
 	if c.open.ticks == 0 {
 		return
 	}
-	c.open.inputs.Write(binary.BigEndian.AppendUint64(nil, c.open.ticks))
-	c.segments = append(c.segments, Segment{Index: c.open.index, Inputs: sum(c.open.inputs), Hashes: sum(c.open.hashes), Times: sum(c.open.times)})
-	c.open = openSegment{}
+	o := &c.open
+	o.begun(&o.inputs, leafInputs).Write(binary.BigEndian.AppendUint64(nil, uint64(o.ticks)))
+	c.segments = append(c.segments, Segment{Index: o.index, Inputs: sum(o.inputs), Hashes: sum(o.begun(&o.hashes, leafHashes)), Times: sum(o.begun(&o.times, leafTimes))})
+	*o = openSegment{}
 }
 
 // root closes the content. end is the end leaf's content.

@@ -14,19 +14,34 @@ import (
 // counts, seek table and content digest. Its memory is bounded but for
 // about 130 bytes for every 1,024 ticks or 64 KiB.
 type Tracker struct {
-	meta    *Metadata
-	book    *CodeBook
-	salted  bool
-	opened  bool // something but metadata, code book and players was there
-	opening int  // bytes of metadata and code book
-	lastSeq uint64
-	totals  Totals
-	end     *End
+	// What a ticks chunk touches comes first, down to the hash of inputs in
+	// content. Behind the allocator's eight bytes it fills two lines of the
+	// processor's cache: of many sessions none is there when its chunk comes.
+	lastSeq   uint64
+	totals    Totals
+	lastTime  int64
+	width     Width // the metadata's; 0 before it
+	hashBytes uint8 // the metadata's
+	timed     bool
+	opened    bool // something but metadata, code book and players was there
+	started   bool // something was there that a redaction may speak of
+	ended     bool
+	late      bool
+	noticing  bool // notices wait to be taken
+	// The next entry of seek is due at this tick, or at this offset.
+	seekTick   Tick
+	seekOffset int64
+	parts      map[uint64]*openKeyframe // nil while no keyframe is open
+	content    content
 
-	firstTime, lastTime int64
-	timed               bool
-	late                bool
-	hashed              hashWindow
+	hashed hashWindow
+
+	meta      *Metadata
+	book      *CodeBook
+	salted    bool
+	opening   int // bytes of metadata and code book
+	end       *End
+	firstTime int64
 
 	present   map[uint64]bool
 	players   []PlayerEvent
@@ -35,15 +50,12 @@ type Tracker struct {
 	reports   uint64
 	noteBytes [3]int
 
-	parts     map[uint64]*openKeyframe
 	keyframes []KeyframeInfo
 	keyed     map[Tick]bool // the ticks of keyframes
 	notices   []string
 	noticed   int
 
-	started   bool // something was there that a redaction may speak of
 	redaction *Redaction
-	content   *content
 	digest    *Digest // once the content is closed
 
 	// archives decodes archived ticks; nil where they are refused, since
@@ -99,7 +111,7 @@ func (t *Tracker) listLeaves() { t.content.lists = &leafLists{} }
 
 // NewTracker starts before a session's metadata.
 func NewTracker() *Tracker {
-	return &Tracker{present: map[uint64]bool{}, parts: map[uint64]*openKeyframe{}, keyed: map[Tick]bool{}, content: newContent()}
+	return &Tracker{content: content{players: newLeaf(leafPlayers)}}
 }
 
 // Parsed is a chunk whose body was read and found able to follow.
@@ -109,6 +121,12 @@ type Parsed struct {
 	Batch Batch
 	Gap   Gap
 
+	*parsedOther // nil for ticks
+}
+
+// parsedOther is what the other chunks say. Ticks are most of all chunks, and
+// should not carry the room for it.
+type parsedOther struct {
 	meta    *Metadata
 	book    *CodeBook
 	hashes  []TickHash
@@ -145,8 +163,11 @@ func (t *Tracker) LastTime() (int64, bool) { return t.lastTime, t.timed }
 // TakeNotices returns what deserves a warning since the last call, such as
 // a keyframe that was dropped.
 func (t *Tracker) TakeNotices() []string {
+	if !t.noticing {
+		return nil
+	}
 	n := t.notices
-	t.notices = nil
+	t.notices, t.noticing = nil, false
 	return n
 }
 
@@ -158,43 +179,55 @@ func (t *Tracker) notice(what string, args ...any) {
 	case t.noticed == maxNotices:
 		t.notices = append(t.notices, "more notices of this session are left out")
 	}
+	t.noticing = t.notices != nil
 }
 
 // Check reads a chunk and decides whether it can follow. It changes
 // nothing. Errors: a CorruptError relative to the body, OrderError,
 // ErrTotals, ErrLimit.
-func (t *Tracker) Check(c Chunk) (Parsed, error) {
-	p := Parsed{Chunk: c}
-	if err := t.checkPlace(c); err != nil {
+func (t *Tracker) Check(c Chunk) (p Parsed, err error) {
+	p.Chunk = c
+	if err = t.checkPlace(c); err != nil {
 		return p, err
 	}
-	switch c.Type {
+	if c.Type == ChunkTicks {
+		err = t.checkTicks(&p)
+	} else {
+		p.parsedOther = &parsedOther{}
+		err = t.checkOther(&p)
+	}
+	return p, err
+}
+
+// checkOther reads every chunk but ticks.
+func (t *Tracker) checkOther(p *Parsed) error {
+	switch p.Chunk.Type {
 	case ChunkMeta, ChunkBook:
-		return p, t.checkOpening(&p)
-	case ChunkTicks, ChunkArchived:
-		return p, t.checkTicks(&p)
+		return t.checkOpening(p)
+	case ChunkArchived:
+		return t.checkArchived(p)
 	case ChunkArchive:
-		return p, t.checkArchive(&p)
+		return t.checkArchive(p)
 	case ChunkHashes:
-		return p, t.checkHashes(&p)
+		return t.checkHashes(p)
 	case ChunkKeyframe, ChunkArchivedKeyframe:
-		return p, t.checkPart(&p)
+		return t.checkPart(p)
 	case ChunkEnd:
-		return p, t.checkEnd(&p)
+		return t.checkEnd(p)
 	case ChunkGap:
-		return p, t.checkGap(&p)
+		return t.checkGap(p)
 	case ChunkMark:
-		return p, t.checkMark(&p)
+		return t.checkMark(p)
 	case ChunkPlayers:
-		return p, t.checkPlayers(&p)
+		return t.checkPlayers(p)
 	case ChunkRedaction:
-		return p, t.checkRedaction(&p)
+		return t.checkRedaction(p)
 	case ChunkReports:
 		var err error
-		p.reports, err = ParseReports(c.Body)
-		return p, err
+		p.reports, err = ParseReports(p.Chunk.Body)
+		return err
 	}
-	return p, nil
+	return nil
 }
 
 // checkOpening reads the metadata or the code book.
@@ -216,15 +249,15 @@ func (t *Tracker) checkOpening(p *Parsed) error {
 // sequence numbers without a jump.
 func (t *Tracker) checkPlace(c Chunk) error {
 	switch {
-	case t.meta == nil && c.Type != ChunkMeta:
+	case t.width == 0 && c.Type != ChunkMeta:
 		return fmt.Errorf("%w: %v chunk before the metadata", ErrOrder, c.Type)
-	case t.meta != nil && c.Type == ChunkMeta:
+	case t.width != 0 && c.Type == ChunkMeta:
 		return fmt.Errorf("%w: a second metadata chunk", ErrOrder)
 	case c.Type == ChunkBook && (t.book != nil || t.opened):
 		return fmt.Errorf("%w: code book after the opening", ErrOrder)
-	case t.end != nil && c.Type < ChunkDigest:
+	case t.ended && c.Type < ChunkDigest:
 		return fmt.Errorf("%w: %v chunk after the end", ErrOrder, c.Type)
-	case t.end == nil && c.Type.ofFooter():
+	case !t.ended && c.Type.ofFooter():
 		return fmt.Errorf("%w: %v chunk before the end", ErrOrder, c.Type)
 	case c.Seq != 0 && c.Seq != t.lastSeq+1:
 		return &OrderError{What: "chunk", Want: t.lastSeq + 1, Got: c.Seq}
@@ -233,19 +266,26 @@ func (t *Tracker) checkPlace(c Chunk) error {
 }
 
 func (t *Tracker) checkTicks(p *Parsed) error {
-	var err error
-	if err := t.checkArchived(p.Chunk.Type); err != nil {
-		return err
-	}
-	if p.Batch, err = t.archives.batch(p.Chunk, t.meta.HashBytes); err != nil {
+	if err := p.Batch.parse(p.Chunk.Body, int(t.hashBytes)); err != nil {
 		return err
 	}
 	return t.checkBatch(&p.Batch)
 }
 
-// checkArchived refuses the layouts of an archive in what is being recorded. A
+func (t *Tracker) checkArchived(p *Parsed) error {
+	var err error
+	if err := t.refuseArchived(p.Chunk.Type); err != nil {
+		return err
+	}
+	if p.Batch, err = t.archives.batch(p.Chunk, int(t.hashBytes)); err != nil {
+		return err
+	}
+	return t.checkBatch(&p.Batch)
+}
+
+// refuseArchived refuses the layouts of an archive in what is being recorded. A
 // file may have lost its archive notice.
-func (t *Tracker) checkArchived(c ChunkType) error {
+func (t *Tracker) refuseArchived(c ChunkType) error {
 	if (c == ChunkArchived || c == ChunkArchivedKeyframe) && t.archives == nil {
 		return fmt.Errorf("%w: %v chunk outside of an archive", ErrOrder, c)
 	}
@@ -257,8 +297,8 @@ func (t *Tracker) checkBatch(b *Batch) error {
 	switch {
 	case b.First != t.totals.NextTick:
 		return &OrderError{What: "tick", Want: uint64(t.totals.NextTick), Got: uint64(b.First)}
-	case b.Width != t.meta.Width:
-		return fmt.Errorf("%w: codes of %d bits in a session of %d", ErrOrder, b.Width, t.meta.Width)
+	case b.Width != t.width:
+		return fmt.Errorf("%w: codes of %d bits in a session of %d", ErrOrder, b.Width, t.width)
 	case b.Next() > MaxTick:
 		return fmt.Errorf("%w: tick %d", ErrLimit, b.Next())
 	case b.HasTimes && t.timed && b.firstTime < t.lastTime:
@@ -310,7 +350,7 @@ func (t *Tracker) inGap(tick Tick) bool {
 
 func (t *Tracker) checkPart(p *Parsed) error {
 	var err error
-	if err := t.checkArchived(p.Chunk.Type); err != nil {
+	if err := t.refuseArchived(p.Chunk.Type); err != nil {
 		return err
 	}
 	if p.part, err = t.archives.part(p.Chunk); err != nil {
@@ -434,7 +474,7 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 	t.started = t.started || c.Type.opens() && c.Type != ChunkArchive
 	switch c.Type {
 	case ChunkMeta:
-		t.meta = p.meta
+		t.meta, t.width, t.hashBytes = p.meta, p.meta.Width, uint8(p.meta.HashBytes)
 		t.opening = len(c.Body)
 		t.totals.NextTick = p.meta.FirstTick
 		t.content.meta = leaf(leafMeta, c.Body)
@@ -469,14 +509,14 @@ func (t *Tracker) Apply(p Parsed, offset int64) {
 	case ChunkRedaction:
 		t.redaction, t.content.redaction = p.redaction, p.redaction
 	case ChunkEnd:
-		t.end = &p.end
+		t.end, t.ended = &p.end, true
 	}
 }
 
 func (t *Tracker) applyTicks(b *Batch, offset int64) {
-	last := len(t.seek) - 1
-	if last < 0 || b.First-t.seek[last].tick >= seekTicks || offset-t.seek[last].offset >= seekBytes {
+	if b.First >= t.seekTick || offset >= t.seekOffset {
 		t.seek = append(t.seek, seekEntry{tick: b.First, step: t.totals.Steps, offset: offset, late: noLate})
+		t.seekTick, t.seekOffset = b.First+seekTicks, offset+seekBytes
 	}
 	t.totals.NextTick = b.Next()
 	t.totals.Ticks += uint64(b.Ticks)
@@ -509,6 +549,9 @@ func (t *Tracker) applyPart(p KeyframePart, offset int64) {
 	if k == nil {
 		t.dropOldest()
 		k = &openKeyframe{info: KeyframeInfo{ID: p.ID, NextTick: p.NextTick, Size: p.Total, Offset: offset}, sum: sha256.New()}
+		if t.parts == nil {
+			t.parts = map[uint64]*openKeyframe{}
+		}
 		t.parts[p.ID] = k
 	}
 	k.got += uint64(len(p.Data))
@@ -530,25 +573,36 @@ func (t *Tracker) dropOldest() {
 // settleKeyframes counts the keyframes that are whole and whose earlier
 // ticks are all there. Of two for one tick the first counts.
 func (t *Tracker) settleKeyframes() {
-	for {
+	for t.parts != nil {
 		k := t.nextWhole()
 		if k == nil {
 			return
 		}
 		delete(t.parts, k.info.ID)
-		if t.keyed[k.info.NextTick] {
-			t.notice("a second keyframe before tick %d is ignored", k.info.NextTick)
-			continue
+		if len(t.parts) == 0 {
+			t.parts = nil
 		}
-		if len(t.keyframes) == MaxKeyframes {
-			t.notice("keyframe before tick %d is ignored: the session has %d", k.info.NextTick, MaxKeyframes)
-			continue
-		}
-		t.keyed[k.info.NextTick] = true
-		t.keyframes = append(t.keyframes, k.info)
-		body := binary.BigEndian.AppendUint64(nil, uint64(k.info.NextTick))
-		t.content.addKeyframe(k.info.NextTick, leaf(leafKeyframe, k.sum.Sum(body)))
+		t.settle(k)
 	}
+}
+
+// settle counts a keyframe that is whole.
+func (t *Tracker) settle(k *openKeyframe) {
+	if t.keyed[k.info.NextTick] {
+		t.notice("a second keyframe before tick %d is ignored", k.info.NextTick)
+		return
+	}
+	if len(t.keyframes) == MaxKeyframes {
+		t.notice("keyframe before tick %d is ignored: the session has %d", k.info.NextTick, MaxKeyframes)
+		return
+	}
+	if t.keyed == nil {
+		t.keyed = map[Tick]bool{}
+	}
+	t.keyed[k.info.NextTick] = true
+	t.keyframes = append(t.keyframes, k.info)
+	body := binary.BigEndian.AppendUint64(nil, uint64(k.info.NextTick))
+	t.content.addKeyframe(k.info.NextTick, leaf(leafKeyframe, k.sum.Sum(body)))
 }
 
 // nextWhole picks the whole keyframe with the smallest id, so that the
@@ -567,6 +621,9 @@ func (t *Tracker) applyPlayers(p *Parsed) {
 	if len(p.salt) > 0 {
 		t.salted = true
 		t.content.players.Write(p.salt)
+	}
+	if t.present == nil && len(p.events) > 0 {
+		t.present = map[uint64]bool{}
 	}
 	for _, e := range p.events {
 		t.present[e.ID] = !e.Leave
@@ -588,7 +645,7 @@ func (t *Tracker) Add(c Chunk, offset int64) error {
 
 // hashWindow remembers which of the last MaxHashLag ticks have a hash.
 type hashWindow struct {
-	bits []uint64
+	bits *[MaxHashLag / 64]uint64 // nil before the first batch of a session with hashes
 }
 
 func (w *hashWindow) addBatch(b *Batch) {
@@ -596,7 +653,7 @@ func (w *hashWindow) addBatch(b *Batch) {
 		return
 	}
 	if w.bits == nil {
-		w.bits = make([]uint64, MaxHashLag/64)
+		w.bits = new([MaxHashLag / 64]uint64)
 	}
 	for i := max(0, b.Ticks-MaxHashLag); i < b.Ticks; i++ {
 		t := b.First + Tick(i)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // chain is a session's file as its chunks come.
@@ -530,5 +531,45 @@ func TestReasonThatIsTooLongEndsNothing(t *testing.T) {
 	}
 	if s := openBytes(t, out.Bytes()).Summary(); s.Ticks != 1 || len(s.End.Reason) != MaxText {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestTrackerTakesTicksWithoutAllocating: a session that goes on takes no
+// memory for a small chunk of ticks.
+func TestTrackerTakesTicksWithoutAllocating(t *testing.T) {
+	const runs = 200
+	tr := NewTracker()
+	if err := tr.Add(Chunk{Type: ChunkMeta, Body: AppendMeta(nil, &Metadata{Width: Width16})}, HeaderSize); err != nil {
+		t.Fatal(err)
+	}
+	builder := NewBatchBuilder(Width16, 0, 0)
+	var chunks []Chunk
+	for seq := range uint64(runs + 1) {
+		for range 2 {
+			if err := builder.Step(7, Int(3), Int(70_000), Int(-12)); err != nil {
+				t.Fatal(err)
+			}
+			builder.EndTick()
+		}
+		chunks = append(chunks, Chunk{Type: ChunkTicks, Seq: seq + 1, Body: builder.AppendBody(nil)})
+		builder.Cut()
+	}
+	allocs := testing.AllocsPerRun(runs, func() {
+		if err := tr.Add(chunks[tr.Seq()], HeaderSize); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs != 0 || tr.Seq() != runs+1 {
+		t.Errorf("%v allocations for a chunk, %d chunks taken", allocs, tr.Seq())
+	}
+}
+
+// TestTrackerKeepsTicksTogether: what a ticks chunk touches fills two cache
+// lines of 64 bytes, and the first begins with eight bytes of the allocator.
+func TestTrackerKeepsTicksTogether(t *testing.T) {
+	var tr Tracker
+	end := unsafe.Offsetof(tr.content) + unsafe.Offsetof(tr.content.open) + unsafe.Offsetof(tr.content.open.hashes)
+	if end > 2*64-8 {
+		t.Errorf("it ends at byte %d", end)
 	}
 }

@@ -76,7 +76,7 @@
 //
 // # Memory
 //
-// A session costs about 7 KiB, and what is not yet in its file: at most
+// A session costs about 5.5 KiB, and what is not yet in its file: at most
 // Config.TailBytes beside what waits for the disk. That does not depend on
 // its age, but for 130 bytes for every 1,024 ticks that the end of its file
 // needs. No file stays open: at most Config.FileWriters are written at once.

@@ -57,21 +57,32 @@ func countOperations(t *testing.T, rnd *rand.Rand) int {
 }
 
 // TestKilledAtOperationsInTurn goes on with the same folder for a while: some
-// kills hit the recovery from the one before.
+// kills hit the recovery from the one before. The worlds mostly wait: at full
+// length, -parallel 16 runs so many at once.
 func TestKilledAtOperationsInTurn(t *testing.T) {
 	t.Parallel()
 	rnd := random(t)
-	kills, all := 0, pick(24, 10_000)
-	for kills < all {
-		w := newCrashWorld(t, rnd)
-		for range min(50, all-kills) {
-			if w.life(1 + int64(crashAt(rnd))) {
-				kills++
-			}
+	worlds, kills := pick(2, 200), pick(12, 50)
+	t.Run("worlds", func(t *testing.T) {
+		for n := range worlds {
+			own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
+			t.Run(strconv.Itoa(n), func(t *testing.T) {
+				t.Parallel()
+				killInTurn(newCrashWorld(t, own), own, kills)
+			})
 		}
-		w.end()
+	})
+	t.Logf("%d kills", worlds*kills)
+}
+
+func killInTurn(w *crashWorld, rnd *rand.Rand, kills int) {
+	w.t.Helper()
+	for kills > 0 {
+		if w.life(1 + int64(crashAt(rnd))) {
+			kills--
+		}
 	}
-	t.Logf("%d kills", kills)
+	w.end()
 }
 
 // crashAt is small as often as large: the first operations are those of the

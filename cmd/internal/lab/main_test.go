@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,6 +142,9 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
+// takenPorts are those that freePort gave away.
+var takenPorts sync.Map
+
 // freePort finds a UDP port for a daemon that comes back to it. It is none
 // that the system gives to clients, so nobody takes it meanwhile.
 func freePort(t testing.TB) string {
@@ -148,8 +152,12 @@ func freePort(t testing.TB) string {
 	for range 100 {
 		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
 		c, err := net.ListenPacket("udp", addr)
-		if err == nil {
-			c.Close()
+		if err != nil {
+			continue
+		}
+		c.Close()
+		// A daemon that was killed leaves its port to others for a moment.
+		if _, taken := takenPorts.LoadOrStore(addr, true); !taken {
 			return addr
 		}
 	}

@@ -34,9 +34,9 @@ type Config struct {
 	// small for that. Default: no such demand.
 	ChunkBytes int64
 	// MaxSegments is how far the journal may grow while session files
-	// cannot be written. Then nothing more is acknowledged. It grows to the
-	// middle between Segments and this where the files of many sessions are
-	// written in turn. Default 16.
+	// cannot be written. Then nothing more is acknowledged. It grows to three
+	// quarters of this where the files of many sessions are written in turn.
+	// Default 16.
 	MaxSegments int
 
 	// CheckpointBytes of journal, or CheckpointInterval if anything was

@@ -215,10 +215,9 @@ func (j *journal) take() (*segment, error) {
 	return j.grow()
 }
 
-// usual is how many segments the journal grows to by and by: the middle between
-// what it begins with and what it may have. The rest is for when files cannot
-// be written.
-func (j *journal) usual() int { return (j.begins + j.most) / 2 }
+// usual is how many segments the journal grows to by and by: three quarters of
+// what it may have. The rest is for when files cannot be written.
+func (j *journal) usual() int { return max(j.begins, j.most-j.most/4) }
 
 // growEarly makes one more segment, up to the usual number, before the writer
 // needs it: no flush has to wait for the zeros. Where it cannot, it says so,
@@ -478,9 +477,10 @@ func (j *journal) timeFor(bytes int64) time.Duration {
 	return time.Duration(min(float64(bytes)/float64(j.written)*float64(time.Since(j.since)), math.MaxInt64/2))
 }
 
-// usualBytes is what the usual segments hold for files that lag behind. Three
-// are left out: the one that is written, and two that are needed in part.
-func (j *journal) usualBytes() int64 { return int64(max(j.usual()-3, 1)) * j.newBytes }
+// usualBytes is what the usual segments hold for files that lag behind. Five
+// are left out: the one that is written, one that is needed in part, and what
+// comes until the next checkpoint, while it syncs, and while a segment is made.
+func (j *journal) usualBytes() int64 { return int64(max(j.usual()-5, 1)) * j.newBytes }
 
 // segments counts all segments, and those that hold records.
 func (j *journal) segments() (all, used int) {

@@ -42,9 +42,12 @@ type ClientConfig struct {
 	// which at most half are taken; 256 MiB.
 	Memory int
 
-	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB. If the
-	// game's process is killed, what was recorded within the linger is lost;
-	// with a spool, nothing is but the open tick.
+	// ChunkLinger and ChunkBytes end a chunk; 100 ms and 16 KiB. A chunk goes
+	// with the tick behind which no other is expected within the linger, by
+	// the time between the ticks before, or with the hash of that tick. So a
+	// tick waits no longer than the linger, and at most an eighth of it more.
+	// If the game's process is killed, what waits is lost; with a spool,
+	// nothing is but the open tick.
 	ChunkLinger time.Duration
 	ChunkBytes  int
 	// WriteLinger gathers the frames of one write; 2 ms.
@@ -102,6 +105,9 @@ type Client struct {
 	dial   func(ctx context.Context, addr string) (carrier, error)
 	memory atomic.Int64 // what is not durable and held in memory
 
+	began time.Time  // of the clock
+	open  openChunks // of its recordings
+
 	ctx     context.Context // ends with the client
 	stop    context.CancelFunc
 	workers sync.WaitGroup
@@ -114,14 +120,12 @@ type Client struct {
 	link       *link
 	linkErr    error // why there is no link
 	closing    bool
-	lingering  fifo[dueAt]
 	retries    []dueAt
 	retryAt    time.Time // when the first of them is due
 	complaints fifo[complaint]
 	unheard    int // complaints that were dropped
 	opens      fifo[*Recording]
 	sendable   fifo[*Recording]
-	inSendable map[*Recording]bool
 	spools     fifo[*Recording]
 	retired    fifo[retired]
 	links      int
@@ -176,9 +180,9 @@ func (c *ClientConfig) dialing(lowest uint64) *dialing {
 
 func newClient(addrs *addresses, cfg ClientConfig) *Client {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Client{cfg: cfg.withDefaults(), addrs: addrs, ctx: ctx, stop: stop,
+	return &Client{cfg: cfg.withDefaults(), addrs: addrs, began: time.Now(), ctx: ctx, stop: stop,
 		keeping: make(chan struct{}, 1), writing: make(chan struct{}, 1), bell: make(chan struct{}, 1),
-		recordings: map[string]*Recording{}, inSendable: map[*Recording]bool{}, linkErr: errNotYet}
+		recordings: map[string]*Recording{}, linkErr: errNotYet}
 }
 
 var errNotYet = errors.New("not connected yet")
@@ -275,7 +279,7 @@ func (c *Client) Continue(ctx context.Context, s Spec, at format.Tick) (*Recordi
 		return nil, fmt.Errorf("%w: continue at tick %d, the first is %d", format.ErrOrder, at, s.Meta.FirstTick)
 	}
 	r.continued, r.continuing, r.continueAt, r.halted = true, true, at, true
-	r.elapsed = sinceWall(s.Meta.StartedAt)
+	r.elapsed += sinceWall(s.Meta.StartedAt)
 	r.b.Skip(at)
 	if err := c.adopt(r); err != nil {
 		return nil, err
@@ -426,7 +430,7 @@ func (c *Client) newRecording(s *Spec) (*Recording, error) {
 	if meta.Env == nil {
 		meta.Env = Machine()
 	}
-	r := &Recording{client: c, id: meta.Session, key: s.Key, times: s.Times, began: time.Now(), q: newQueue(),
+	r := &Recording{client: c, id: meta.Session, key: s.Key, times: s.Times, elapsed: -c.clock(), q: newQueue(),
 		notes: notes{present: map[uint64]bool{}}, durable: meta.FirstTick, mayHaveTick: meta.FirstTick}
 	if r.key == [KeySize]byte{} {
 		rand.Read(r.key[:])
@@ -439,8 +443,8 @@ func (c *Client) newRecording(s *Spec) (*Recording, error) {
 // describe enters what the metadata fixes for a recording.
 func (r *Recording) describe(meta *format.Metadata) {
 	r.width, r.hashBytes, r.firstTick = meta.Width, meta.HashBytes, meta.FirstTick
-	r.b = format.NewBatchBuilder(meta.Width, meta.HashBytes, meta.FirstTick)
-	r.hashed = newHashed(meta.HashBytes)
+	r.b = *format.NewBatchBuilder(meta.Width, meta.HashBytes, meta.FirstTick)
+	r.hashes, r.hashed = meta.HashBytes > 0, newHashed(meta.HashBytes)
 }
 
 func defaultWidth(book *format.CodeBook) format.Width {
@@ -532,7 +536,7 @@ func (c *Client) resume(s *spool) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{client: c, id: s.id, key: key, epoch: p.Start << startShift, times: p.Times, spool: s, resumed: true,
-		began: time.Now(), elapsed: sinceWall(h.meta.StartedAt), opening: h.opening, continued: p.Continued != nil}
+		elapsed: sinceWall(h.meta.StartedAt) - c.clock(), opening: h.opening, continued: p.Continued != nil}
 	r.describe(h.meta)
 	r.restoreHistory(h, &was)
 	r.unproven = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync"
 
 	"reprise/format"
 )
@@ -12,36 +13,58 @@ import (
 // came late go first, so that no more ticks come in front of them than the
 // format allows.
 func (r *Recording) cut() {
-	r.cutHashes()
-	r.cutPlayers()
+	r.disarm()
+	beside := r.beside
+	r.beside = false
+	if beside {
+		r.cutHashes()
+		r.cutPlayers()
+	}
 	if r.b.Ticks() > 0 {
-		r.body = r.b.AppendBody(r.body[:0])
-		r.b.Cut()
-		r.push(format.ChunkTicks, r.body)
+		r.cutTicks()
 		r.cutPartBusy()
 	}
-	r.cutMarks()
-	r.cutReports()
+	if beside {
+		r.cutMarks()
+		r.cutReports()
+	}
 	if r.tail != nil {
 		r.tail.turn(r.q.next())
 	}
 }
 
+// bodies holds memory for bodies, which are needed only until they are framed.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+func (r *Recording) cutTicks() {
+	body := bodies.Get().(*[]byte)
+	*body = r.b.AppendBody((*body)[:0])
+	r.b.Cut()
+	r.push(format.ChunkTicks, *body)
+	bodies.Put(body)
+}
+
+// frameRoom is enough for the frame around a body.
+const frameRoom = 20
+
 // push frames a body as the next chunk of the stream.
 func (r *Recording) push(typ format.ChunkType, body []byte) {
-	data := format.AppendChunk(make([]byte, 0, len(body)+32), typ, r.q.next(), body)
-	c := &chunk{data: data, size: len(data), next: r.b.NextTick() - format.Tick(r.b.Ticks())}
+	c := newChunk(len(body)+frameRoom, r.spooling())
+	c.data = format.AppendChunk(c.data, typ, r.q.next(), body)
+	c.size, c.next = len(c.data), r.b.NextTick()-format.Tick(r.b.Ticks())
 	r.q.push(c)
 	r.resumed = false
-	r.hold(int64(c.size))
-	r.client.memory.Add(chunkCost)
+	r.memory += int64(c.size)
+	r.client.memory.Add(int64(c.size) + chunkCost)
 	r.full = r.full || r.crowded()
-	if r.spooling() {
+	switch {
+	case r.spooling():
 		r.toSpool = append(r.toSpool, c)
 		if !r.recovering {
 			r.client.spoolSoon(r)
 		}
-	} else if r.live {
+	case typ == format.ChunkTicks && r.sendNow(c):
+	case r.live:
 		r.client.ready(r)
 	}
 }
@@ -159,7 +182,8 @@ func (r *Recording) cutGap(g format.Gap) error {
 	return nil
 }
 
-// notes are what is recorded beside ticks and waits for the next cut.
+// notes are what is recorded beside ticks and waits for the next cut, which
+// looks for it where Recording.beside is set.
 type notes struct {
 	hashes  []format.TickHash
 	events  []format.PlayerEvent

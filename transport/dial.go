@@ -98,7 +98,10 @@ func (c *Client) attach(l *link) {
 func (c *Client) detach(l *link, err error) {
 	c.mu.Lock()
 	c.link = nil
-	c.sendable, c.inSendable = fifo[*Recording]{}, map[*Recording]bool{}
+	for c.sendable.len() > 0 {
+		r, _ := c.sendable.pop()
+		r.queued = false
+	}
 	if temporary(err) {
 		c.addrs.turn()
 	}
@@ -140,7 +143,7 @@ func (c *Client) popSendable() *Recording {
 	defer c.mu.Unlock()
 	r, ok := c.sendable.pop()
 	if ok {
-		delete(c.inSendable, r)
+		r.queued = false
 	}
 	return r
 }

@@ -43,6 +43,7 @@
 //	link.go        one connection of a client
 //	recording.go   a session being recorded; notes.go what is beside its ticks
 //	machine.go     the facts about the machine that a recording holds
+//	linger.go      when a chunk is cut
 //	cut.go         cuts chunks; queue.go keeps them until they are durable
 //	flow.go        a recording as the connection sees it
 //	spool.go       the spool file that a restarted game server resumes from

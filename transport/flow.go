@@ -44,37 +44,51 @@ func (r *Recording) unlink(l *link) {
 	}
 }
 
-// take appends the frames that may go now, until dst has most bytes or a part
-// of a keyframe is among them; more tells whether some are left. Behind a
-// part nothing follows in a write: ticks that come meanwhile do not have to
-// wait for the next parts on a slow link.
-func (r *Recording) take(l *link, dst []byte, most int) (out []byte, part, more bool) {
+// take gives the link the frames that may go now, until they are a turn, the
+// link has enough, or a part of a keyframe is among them; more tells whether
+// some are left. Behind a part no other follows in a write: ticks that come
+// meanwhile do not have to wait for the next parts on a slow link.
+func (r *Recording) take(l *link) (part, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.link == l && r.live && !r.over && !r.stalled {
-		if part || len(dst) >= most {
-			return dst, part, true
+	for taken := 0; r.link == l && r.live && !r.over && !r.stalled; {
+		if part || taken >= turnSize || l.filled() {
+			return part, true
 		}
 		c := r.nextChunk()
 		if c == nil {
-			return r.takeSeal(dst), false, false
+			r.takeSeal()
+			return false, false
 		}
 		if r.spooling() && !c.spooled || !r.q.allows(c.size) {
-			return dst, false, false // the spool, or an ack, calls again
+			return false, false // the spool, or an ack, calls again
 		}
-		ok := false
-		if dst, ok = r.appendChunk(l, dst, c); !ok {
-			return dst, false, false
+		data, ok := r.dataOf(l, c)
+		if !ok {
+			return false, false
 		}
-		r.q.markSent()
-		r.noteSent()
+		l.put(r.alias, data)
+		r.markSent()
+		taken += c.size
 		part = c.part
 	}
-	return dst, part, false
+	return part, false
 }
 
-// noteSent remembers how far the daemon may be.
-func (r *Recording) noteSent() {
+// sendNow gives the link a chunk that was just cut, while it is at hand, where
+// it may go now and is the next; false where the sender must come for it.
+func (r *Recording) sendNow(c *chunk) bool {
+	if !r.live || r.stalled || r.q.unsent() != c || !r.q.allows(c.size) || !r.link.offer(r.alias, c.data) {
+		return false
+	}
+	r.markSent()
+	return true
+}
+
+// markSent counts the next chunk as sent, and remembers how far the daemon
+// may be.
+func (r *Recording) markSent() {
+	r.q.markSent()
 	if seq, next, ok := r.q.sentTo(); ok && seq > r.mayHave {
 		r.mayHave, r.mayHaveTick = seq, next
 	}
@@ -89,36 +103,34 @@ func (r *Recording) nextChunk() *chunk {
 	return r.q.unsent()
 }
 
-// appendChunk appends a chunk's frame. Where only the spool has the chunk it
-// is read without the lock; false where the recording has moved on meanwhile.
-func (r *Recording) appendChunk(l *link, dst []byte, c *chunk) ([]byte, bool) {
-	start := len(dst)
-	dst = appendChunkHead(dst, r.alias, c.size)
+// dataOf gives the bytes of the next chunk. Where only the spool has them they
+// are read without the lock; false where the recording has moved on meanwhile.
+func (r *Recording) dataOf(l *link, c *chunk) ([]byte, bool) {
 	if c.data != nil {
-		return append(dst, c.data...), true
+		return c.data, true
 	}
 	s, at, size := r.spool, c.at, c.size
 	r.mu.Unlock()
-	dst, err := s.read(dst, at, size)
+	data, err := s.read(nil, at, size)
 	r.mu.Lock()
 	if r.link != l || !r.live || r.over || r.q.unsent() != c {
-		return dst[:start], false
+		return nil, false
 	}
 	if err != nil {
 		r.end(fmt.Errorf("session %s: reading back the spool: %w", r.id, err), false)
-		return dst[:start], false
+		return nil, false
 	}
-	return dst, true
+	return data, true
 }
 
-// takeSeal appends the seal frame once all in front of it has gone.
-func (r *Recording) takeSeal(dst []byte) []byte {
+// takeSeal gives the link the seal frame once all in front of it has gone.
+func (r *Recording) takeSeal() {
 	if !r.sealing || r.sealSent || r.sealed != nil {
-		return dst
+		return
 	}
 	r.sealSent = true
 	s := seal{alias: r.alias, totals: r.totals()}
-	return s.append(dst)
+	r.link.say(s.append(nil))
 }
 
 // opened takes the answer to the open frame. The error is a daemon that
@@ -306,10 +318,16 @@ func (r *Recording) acked(l *link, a *ack) error {
 // settle forgets what is durable; false where it was never sent.
 func (r *Recording) settle(durable uint64, tick format.Tick) bool {
 	r.durable, r.durableChunk = max(r.durable, tick), max(r.durableChunk, durable)
-	return r.q.settle(durable, func(c *chunk) {
-		r.client.memory.Add(-chunkCost)
-		r.drop(c)
+	var held, kept int64
+	ok := r.q.settle(durable, func(c *chunk) {
+		kept += chunkCost
+		if c.data != nil {
+			held += int64(c.size)
+		}
 	})
+	r.memory -= held
+	r.client.memory.Add(-held - kept)
+	return ok
 }
 
 // windowed takes a new window.
@@ -355,6 +373,9 @@ func (r *Recording) refused(l *link, refusal *Refusal) {
 	}
 }
 
+// mostTries is enough for the longest pause between two tries.
+const mostTries = 1000
+
 // refuse ends delivery, for a while or for good. A recording with a spool
 // goes on into it.
 func (r *Recording) refuse(refusal *Refusal) {
@@ -366,8 +387,8 @@ func (r *Recording) refuse(refusal *Refusal) {
 	r.trouble = refusal
 	r.client.tell(r.id, refusal)
 	if refusal.Temporary() {
-		r.tries++
-		r.client.retry(r, r.tries)
+		r.tries = min(r.tries+1, mostTries)
+		r.client.retry(r, int(r.tries))
 	}
 	r.announce()
 }
@@ -402,6 +423,7 @@ func (r *Recording) end(reason error, delivered bool) {
 	r.over, r.halted, r.live, r.link = true, true, false, nil
 	r.trouble = reason
 	r.letGo()
+	r.disarm()
 	r.client.forget(r)
 	r.announce()
 	if reason != ErrSealed && reason != ErrClosed {
@@ -424,16 +446,6 @@ func (r *Recording) letGo() {
 
 // spooling tells whether chunks go to the spool first.
 func (r *Recording) spooling() bool { return r.spool != nil && !r.spool.broken }
-
-// lingered cuts what has waited long enough.
-func (r *Recording) lingered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.armed = false
-	if !r.over {
-		r.cut()
-	}
-}
 
 // sinceWall is the time since a wall clock start, for a recording that goes
 // on in another process.

@@ -19,8 +19,9 @@ func (f *fifo[T]) push(x T) { f.items = append(f.items, x) }
 
 func (f *fifo[T]) len() int { return len(f.items) - f.head }
 
-// peek is the oldest; the queue must not be empty.
-func (f *fifo[T]) peek() T { return f.items[f.head] }
+// at is the i-th oldest, which there must be. It is valid until the next call
+// that changes the queue.
+func (f *fifo[T]) at(i int) *T { return &f.items[f.head+i] }
 
 func (f *fifo[T]) pop() (x T, ok bool) {
 	var none T
@@ -45,16 +46,6 @@ func ring(bell chan struct{}) {
 	}
 }
 
-// linger cuts r once the chunk linger has passed.
-func (c *Client) linger(r *Recording) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lingering.len() == 0 {
-		ring(c.keeping)
-	}
-	c.lingering.push(dueAt{r, time.Now().Add(c.cfg.ChunkLinger)})
-}
-
 // ready lets the sender look at r.
 func (c *Client) ready(r *Recording) {
 	c.mu.Lock()
@@ -63,10 +54,10 @@ func (c *Client) ready(r *Recording) {
 }
 
 func (c *Client) readyLocked(r *Recording) {
-	if c.link == nil || c.inSendable[r] {
+	if c.link == nil || r.queued {
 		return
 	}
-	c.inSendable[r] = true
+	r.queued = true
 	c.sendable.push(r)
 	ring(c.bell)
 }
@@ -113,13 +104,14 @@ func (c *Client) forget(r *Recording) {
 func (c *Client) full() bool    { return c.memory.Load() > int64(c.cfg.Memory) }
 func (c *Client) crowded() bool { return c.memory.Load() > int64(c.cfg.Memory)/4*3 }
 
-// keep cuts chunks whose linger has passed, opens refused sessions again and
-// calls OnError.
+// keep cuts chunks that are due, opens refused sessions again and calls
+// OnError.
 func (c *Client) keep() {
 	for {
-		c.cutDue()
+		next := c.cutDue()
+		c.openDue(time.Now())
 		c.hearComplaints()
-		wait, stop := after(c.untilDue())
+		wait, stop := after(c.untilRetry(next))
 		select {
 		case <-wait:
 		case <-c.keeping:
@@ -130,19 +122,6 @@ func (c *Client) keep() {
 		}
 		stop()
 	}
-}
-
-// cutDue serves what is due now.
-func (c *Client) cutDue() {
-	now := time.Now()
-	for {
-		r := c.popDue(now)
-		if r == nil {
-			break
-		}
-		r.lingered()
-	}
-	c.openDue(now)
 }
 
 // openDue opens the refused sessions again whose pause is over.
@@ -168,31 +147,19 @@ func (c *Client) openDue(now time.Time) {
 	c.retries = rest
 }
 
-func (c *Client) popDue(now time.Time) *Recording {
+// untilRetry is the time until a refused session is opened again, or next
+// where that is sooner; 0 for never.
+func (c *Client) untilRetry(next time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lingering.len() == 0 || c.lingering.peek().due.After(now) {
-		return nil
+	if len(c.retries) == 0 {
+		return next
 	}
-	l, _ := c.lingering.pop()
-	return l.r
-}
-
-// untilDue is the time until something is due; 0 for never.
-func (c *Client) untilDue() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var next time.Time
-	if c.lingering.len() > 0 {
-		next = c.lingering.peek().due
+	retry := max(time.Until(c.retryAt), time.Microsecond)
+	if next > 0 {
+		return min(next, retry)
 	}
-	if len(c.retries) > 0 && (next.IsZero() || c.retryAt.Before(next)) {
-		next = c.retryAt
-	}
-	if next.IsZero() {
-		return 0
-	}
-	return max(time.Until(next), time.Microsecond)
+	return retry
 }
 
 func (c *Client) hearComplaints() {

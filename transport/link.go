@@ -27,7 +27,7 @@ type link struct {
 
 	mu       sync.Mutex
 	sessions []*Recording // by alias - 1
-	extra    []byte       // frames to send next
+	out      []byte       // frames to send next
 	leaving  bool         // close is to be sent, and nothing after it
 	drained  bool
 }
@@ -72,9 +72,44 @@ func (l *link) serve() error {
 func (l *link) say(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.extra = append(l.extra, frame...)
+	l.out = append(l.out, frame...)
 	ring(l.client.bell)
 }
+
+// put sends a chunk behind what has been taken.
+func (l *link) put(alias uint64, chunk []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.append(alias, chunk)
+}
+
+func (l *link) append(alias uint64, chunk []byte) {
+	if len(l.out) == 0 {
+		ring(l.client.bell)
+	}
+	l.out = append(appendChunkHead(l.out, alias, len(chunk)), chunk...)
+}
+
+// offer is put for a recording whose turn it is not: false where that would
+// keep others waiting, or nothing more may go.
+func (l *link) offer(alias uint64, chunk []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full() {
+		return false
+	}
+	l.append(alias, chunk)
+	return true
+}
+
+// filled tells whether there is enough for one write, or the last one.
+func (l *link) filled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full()
+}
+
+func (l *link) full() bool { return l.leaving || len(l.out) >= writeSize }
 
 // leave sends close, and nothing after it.
 func (l *link) leave() {
@@ -90,7 +125,7 @@ func (l *link) send() error {
 	var buf []byte
 	for {
 		var last bool
-		buf, last = l.gather(buf[:0])
+		buf, last = l.gather(buf)
 		if len(buf) == 0 {
 			idle, ok := l.awaitWork()
 			if !ok {
@@ -145,24 +180,16 @@ func (l *link) awaitClosed() error {
 	}
 }
 
-// gather takes what may go now; last is set with the close frame.
-func (l *link) gather(buf []byte) (out []byte, last bool) {
-	l.mu.Lock()
-	buf = append(buf, l.extra...)
-	l.extra = nil
-	leaving := l.leaving
-	l.mu.Unlock()
-	if leaving {
-		return appendFrame(buf, typeClose), true
-	}
-	buf = l.gatherOpens(buf)
-	for len(buf) < writeSize {
+// gather takes what may go now, and leaves the memory of spare in its place;
+// last is set with the close frame.
+func (l *link) gather(spare []byte) (out []byte, last bool) {
+	l.gatherOpens()
+	for !l.filled() {
 		r := l.client.popSendable()
 		if r == nil {
 			break
 		}
-		var part, more bool
-		buf, part, more = r.take(l, buf, min(len(buf)+turnSize, writeSize))
+		part, more := r.take(l)
 		if more {
 			l.client.ready(r)
 		}
@@ -170,11 +197,17 @@ func (l *link) gather(buf []byte) (out []byte, last bool) {
 			break
 		}
 	}
-	return buf, false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out, l.out = l.out, spare[:0]
+	if l.leaving {
+		return appendFrame(out, typeClose), true
+	}
+	return out, false
 }
 
-func (l *link) gatherOpens(buf []byte) []byte {
-	for len(buf) < writeSize {
+func (l *link) gatherOpens() {
+	for !l.filled() {
 		r := l.client.popOpen()
 		if r == nil {
 			break
@@ -184,9 +217,10 @@ func (l *link) gatherOpens(buf []byte) []byte {
 		l.sessions = append(l.sessions, r)
 		l.mu.Unlock()
 		// A recording that has ended meanwhile leaves a hole in the aliases.
-		buf, _ = r.beginOpen(l, alias, buf)
+		if frame, ok := r.beginOpen(l, alias, nil); ok {
+			l.say(frame)
+		}
 	}
-	return buf
 }
 
 // receive takes the daemon's frames until the link ends. It returns nil
@@ -220,8 +254,9 @@ func (l *link) closed(body []byte) error {
 }
 
 func (l *link) acked(acks []ack) error {
+	sessions := l.opened()
 	for i := range acks {
-		r, err := l.session(typeAck, acks[i].alias)
+		r, err := sessionOf(sessions, typeAck, acks[i].alias)
 		if err != nil {
 			return err
 		}
@@ -283,18 +318,23 @@ func (l *link) forSession(typ byte, alias uint64, err error, do func(*Recording)
 	if err != nil {
 		return err
 	}
-	r, err := l.session(typ, alias)
+	r, err := sessionOf(l.opened(), typ, alias)
 	if err != nil {
 		return err
 	}
 	return do(r)
 }
 
-func (l *link) session(typ byte, alias uint64) (*Recording, error) {
+// opened are the sessions by alias - 1; what is in it does not change.
+func (l *link) opened() []*Recording {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if alias == 0 || alias > uint64(len(l.sessions)) {
+	return l.sessions
+}
+
+func sessionOf(sessions []*Recording, typ byte, alias uint64) (*Recording, error) {
+	if alias == 0 || alias > uint64(len(sessions)) {
 		return nil, &FrameError{Frame: frameName(typ), What: fmt.Sprintf("alias %d was never opened", alias)}
 	}
-	return l.sessions[alias-1], nil
+	return sessions[alias-1], nil
 }

@@ -62,7 +62,8 @@ func (n *notes) addMark(m format.Mark, size int) {
 // noted makes sure that a note goes soon; kept tells whether the tail has it
 // until then.
 func (r *Recording) noted(kept bool) {
-	r.arm()
+	r.beside = true
+	r.arm(r.client.clock())
 	if !kept {
 		r.spill()
 	}

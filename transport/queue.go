@@ -1,6 +1,10 @@
 package transport
 
-import "reprise/format"
+import (
+	"unsafe"
+
+	"reprise/format"
+)
 
 // chunk is one framed chunk of a session's stream, kept until it is durable.
 type chunk struct {
@@ -16,6 +20,37 @@ type chunk struct {
 	// last part this is; 0 for none.
 	part     bool
 	keyframe uint64
+}
+
+// A small chunk and its bytes are one piece of memory. The sizes are those
+// that the system of memory has.
+type (
+	smallChunk struct {
+		chunk
+		room [176 - chunkSize]byte
+	}
+	mediumChunk struct {
+		chunk
+		room [320 - chunkSize]byte
+	}
+)
+
+const chunkSize = int(unsafe.Sizeof(chunk{}))
+
+// newChunk gives a chunk with room for so many bytes, and none in it. Apart
+// are those that can be dropped while the chunk is kept.
+func newChunk(size int, apart bool) *chunk {
+	switch {
+	case apart || size > len(mediumChunk{}.room):
+		return &chunk{data: make([]byte, 0, size)}
+	case size > len(smallChunk{}.room):
+		m := &mediumChunk{}
+		m.data = m.room[:0]
+		return &m.chunk
+	}
+	s := &smallChunk{}
+	s.data = s.room[:0]
+	return &s.chunk
 }
 
 // queue keeps the chunks of a session that are not durable, in the order of
@@ -83,10 +118,17 @@ func (q *queue) settle(seq uint64, each func(*chunk)) bool {
 	for i, c := range q.chunks[:n] {
 		q.total -= int64(c.size)
 		q.flying -= int64(c.size)
-		each(c)
 		q.chunks[i] = nil
+		each(c)
 	}
-	q.chunks = q.chunks[n:]
+	if rest := len(q.chunks) - int(n); rest <= int(n) {
+		// As many go as stay: moving those keeps the memory in use.
+		copy(q.chunks, q.chunks[n:])
+		clear(q.chunks[rest:])
+		q.chunks = q.chunks[:rest]
+	} else {
+		q.chunks = q.chunks[n:]
+	}
 	q.sent -= int(n)
 	q.first = seq + 1
 	return true

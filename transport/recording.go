@@ -46,25 +46,58 @@ const (
 // Wait and Room none waits for the network or a disk; Keyframe, with a spool,
 // writes a file.
 type Recording struct {
-	// What every tick touches stands together: of many thousand sessions none
-	// is in the processor's cache when its tick ends.
+	// What every tick, chunk or ack touches stands together: of many thousand
+	// sessions none is in the processor's cache when its tick ends.
 	client *Client
-	times  bool
 	mu     sync.Mutex
+	times  bool
+	hashes bool // the session has them
 	// halted is set where Step and EndTick must not touch the builder: while
 	// ticks are left out, and from Seal, Close or a failure on.
-	halted bool
-	armed  bool // a linger is running
-	full   bool // the bound is reached: the next tick begins a gap
-	b      *format.BatchBuilder
-	tail   *tail // of what is not in the spool file; nil for none
+	halted  bool
+	armed   bool // a chunk is open
+	full    bool // the bound is reached: the next tick begins a gap
+	live    bool // opened on link
+	over    bool
+	stalled bool // the daemon's disk does not take what it has
+	claimed bool // the daemon has the session itself on disk
+	resumed bool // nothing was recorded since Resume
+	sealing bool
+	closing bool
+	beside  bool   // some of notes wait
+	tries   uint16 // temporary refusals since a chunk became durable
+	link    *link
+	since   time.Duration // when the open chunk began, by the client's clock
+	pace    pace
+
 	// counted are the final counts so far, without the next tick; ticks
 	// before countFrom are stored already and come again.
 	counted   format.Totals
 	countFrom format.Tick
 	lastTime  int64
-	hashed    hashed
+	place     uint64 // of the open chunk in the client's
+	tail      *tail  // of what is not in the spool file; nil for none
 
+	hashed  hashed
+	memory  int64       // bytes of chunks that are held in memory
+	durable format.Tick // the first tick that is not durable
+	// durableChunk is the last chunk that the daemon has called durable.
+	durableChunk uint64
+	// mayHave is the last chunk that the daemon may have of this recording,
+	// and its tick the one that is due behind it.
+	mayHave     uint64
+	mayHaveTick format.Tick
+
+	q       queue
+	alias   uint64
+	changed chan struct{}
+	spool   *spool
+	keys    keyframes
+	b       format.BatchBuilder
+	notes   notes
+
+	// What follows is guarded by mu, as is all above from halted on but times,
+	// apart from what does not change once the recording is made.
 	id  string
 	key [KeySize]byte
 	// opening is sent with every open frame, unless the session is continued:
@@ -74,55 +107,31 @@ type Recording struct {
 	width     format.Width
 	hashBytes int
 	firstTick format.Tick
-	began     time.Time
-	elapsed   time.Duration // recorded time at began
+	elapsed   time.Duration // recorded time when the client's clock began
 
-	// What follows is guarded by mu, as is all above from halted on.
-	body   []byte
 	turn   *format.BatchBuilder // tries a turn's steps; nil before the first
-	notes  notes
-	keys   keyframes
-	missed missed // active only while halted
+	missed missed               // active only while halted
 
-	q       queue
-	memory  int64 // bytes of chunks that are held in memory
-	spool   *spool
-	toSpool []*chunk // to be written there, in order
+	toSpool []*chunk // to be written to the spool, in order
 	writing bool     // the spooler writes what it took from toSpool
 	// recovering: the spool is written by Resume, not by the spooler.
 	recovering bool
 
-	link    *link
-	alias   uint64
-	live    bool // opened on link
-	claimed bool // the daemon has the session itself on disk
-	// mayHave is the last chunk that the daemon may have of this recording,
-	// and its tick the one that is due behind it.
-	mayHave     uint64
-	mayHaveTick format.Tick
 	// unproven is set from Resume on until the daemon was found to go on
 	// where the spool does, and was compared with it; proving is its answer
 	// while the spool is told of that.
 	unproven bool
 	proving  *answer
 	epoch    uint64
-	resumed  bool // nothing was recorded since Resume
-	tries    int  // temporary refusals since a chunk became durable
 	// continuing is set until Continue returns.
 	continuing bool
 	continueAt format.Tick
 
-	durable format.Tick // the first tick that is not durable
-	// durableChunk is the last chunk that the daemon has called durable.
-	durableChunk uint64
-	changed      chan struct{}
-	sealing      bool
-	closing      bool
-	sealSent     bool
-	sealed       *sealed
-	over         bool
-	stalled      bool  // the daemon's disk does not take what it has
-	trouble      error // why it is not being delivered, or ended
+	sealSent bool
+	sealed   *sealed
+	trouble  error // why it is not being delivered, or ended
+
+	queued bool // in the client's sendable, and guarded by its lock
 }
 
 // ID is the session's id.
@@ -178,10 +187,15 @@ func (r *Recording) haltError() error {
 func (r *Recording) EndTick() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.times {
-		return r.endTick(r.now(), true)
+	return r.endTickNow()
+}
+
+func (r *Recording) endTickNow() error {
+	now := r.client.clock()
+	if !r.times {
+		return r.endTick(now, 0, false)
 	}
-	return r.endTick(0, false)
+	return r.endTick(now, (r.elapsed + now).Microseconds(), true)
 }
 
 // EndTickAt closes the open tick with its time since the session's start. A
@@ -189,13 +203,12 @@ func (r *Recording) EndTick() error {
 func (r *Recording) EndTickAt(at time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.endTick(at.Microseconds(), true)
+	return r.endTick(r.client.clock(), at.Microseconds(), true)
 }
 
-// now is the session's time in microseconds.
-func (r *Recording) now() int64 { return (r.elapsed + time.Since(r.began)).Microseconds() }
-
-func (r *Recording) endTick(at int64, timed bool) error {
+// endTick closes the open tick, now by the client's clock and with its time in
+// microseconds where it is timed.
+func (r *Recording) endTick(now time.Duration, at int64, timed bool) error {
 	if r.halted {
 		return r.missTick()
 	}
@@ -213,7 +226,9 @@ func (r *Recording) endTick(at int64, timed bool) error {
 	} else {
 		r.b.EndTick()
 	}
-	r.hashed.open(tick)
+	if r.hashes {
+		r.hashed.open(tick)
+	}
 	if !kept {
 		r.spill()
 	}
@@ -223,7 +238,11 @@ func (r *Recording) endTick(at int64, timed bool) error {
 			r.beginGap()
 		}
 	}
-	r.arm()
+	r.arm(now)
+	r.pace.tick(now, r.client.cfg.ChunkLinger)
+	if !r.hashes {
+		r.leave()
+	}
 	return nil
 }
 
@@ -232,14 +251,6 @@ func (r *Recording) count(tick format.Tick, steps int) {
 	if tick >= r.countFrom {
 		r.counted.Ticks++
 		r.counted.Steps += uint64(steps)
-	}
-}
-
-// arm makes sure that what was recorded is cut after the linger.
-func (r *Recording) arm() {
-	if !r.armed {
-		r.armed = true
-		r.client.linger(r)
 	}
 }
 
@@ -270,10 +281,7 @@ func (r *Recording) RecordTurn(active Input, passive ...Input) (format.Tick, err
 	for _, p := range passive {
 		r.b.Step(p.Code, p.Params...)
 	}
-	if r.times {
-		return tick, r.endTick(r.now(), true)
-	}
-	return tick, r.endTick(0, false)
+	return tick, r.endTickNow()
 }
 
 // tryTurn finds out whether every step of a turn can be stored.
@@ -312,14 +320,19 @@ func (r *Recording) enterHash(tick format.Tick, h []byte) error {
 		return nil // see Continue
 	}
 	kept := r.keep(recordHash, tick, h)
-	if !r.b.Hash(tick, h) {
+	late := !r.b.Hash(tick, h)
+	if late {
 		r.notes.hashes = append(r.notes.hashes, format.TickHash{Tick: tick, Hash: slices.Clone(h)})
-		r.arm()
+		r.beside = true
+		r.arm(r.client.clock())
 	}
 	r.hashed.set(tick)
 	r.counted.Hashes++
 	if !kept {
 		r.spill()
+	}
+	if !late && tick+1 == r.b.NextTick() {
+		r.leave()
 	}
 	return nil
 }
@@ -368,7 +381,7 @@ func (r *Recording) Gap(last format.Tick, reason string) error {
 	if err := r.cutGap(format.Gap{First: first, Last: last, Reason: reason}); err != nil {
 		return err
 	}
-	r.arm()
+	r.arm(r.client.clock())
 	return nil
 }
 

@@ -474,7 +474,6 @@ func testStepAllocates(t *testing.T, spool string) {
 	if (r.tail != nil) != (spool != "") {
 		t.Fatal("a recording has a tail where it has a spool")
 	}
-	r.armed = true
 	for range 2 * chunkTicks { // the builder's memory grows to its size
 		r.Step(1, format.Int(1), format.Int(70000), format.String("go"))
 		r.EndTick()

@@ -105,6 +105,7 @@ func (r *Recording) replayTail(records []tailRecord) error {
 	r.recovering = true
 	defer func() { r.recovering = false }()
 	for i := range records {
+		r.beside = true
 		if err := r.replay(&records[i]); err != nil {
 			return err
 		}

@@ -112,13 +112,15 @@ type Server struct {
 	conns    map[*serverConn]struct{}
 	draining *drain
 	idle     chan struct{} // closed when draining and the last connection has ended
+	// chunks and bytes are what connections that have ended had received.
+	chunks, bytes uint64
 }
 
 // serverStats counts since the start.
 type serverStats struct {
 	handshakes, connections                 atomic.Int64
 	refusedConnections                      atomic.Uint64
-	opened, sealed, refused, chunks, bytes  atomic.Uint64
+	opened, sealed, refused                 atomic.Uint64
 	sessions                                atomic.Int64
 	malformed, acks, slow, silentlyDeparted atomic.Uint64
 }
@@ -204,10 +206,24 @@ func (s *Server) Buffers() Buffers { return s.buffers }
 // Stats gives the present figures.
 func (s *Server) Stats() ServerStats {
 	t := &s.stats
+	chunks, bytes := s.received()
 	return ServerStats{Handshakes: int(t.handshakes.Load()), Connections: int(t.connections.Load()), Sessions: int(t.sessions.Load()),
 		RefusedConnections: t.refusedConnections.Load(), Opened: t.opened.Load(), Sealed: t.sealed.Load(), Refused: t.refused.Load(),
-		Chunks: t.chunks.Load(), Bytes: t.bytes.Load(), Acks: t.acks.Load(), Malformed: t.malformed.Load(), Slow: t.slow.Load(),
+		Chunks: chunks, Bytes: bytes, Acks: t.acks.Load(), Malformed: t.malformed.Load(), Slow: t.slow.Load(),
 		Silent: t.silentlyDeparted.Load()}
+}
+
+// received adds up what every connection counts for itself: one counter for
+// all would go from processor to processor with every chunk.
+func (s *Server) received() (chunks, bytes uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	chunks, bytes = s.chunks, s.bytes
+	for c := range s.conns {
+		chunks += c.chunks.Load()
+		bytes += c.bytes.Load()
+	}
+	return chunks, bytes
 }
 
 // mustProveAddress asks for a proof of address once many handshakes are
@@ -286,6 +302,8 @@ func (s *Server) remove(c *serverConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	s.chunks += c.chunks.Load()
+	s.bytes += c.bytes.Load()
 	if s.draining != nil && len(s.conns) == 0 {
 		close(s.idle)
 	}

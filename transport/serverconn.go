@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reprise/format"
@@ -44,22 +45,39 @@ type serverConn struct {
 	opening chan struct{}  // bounds them
 
 	wake  chan struct{} // there is something to write
-	room  chan struct{} // out has been taken
+	room  chan struct{} // out was full, and has been taken
 	ended chan struct{}
 	once  sync.Once
 
-	mu        sync.Mutex
-	sessions  map[uint64]*serverSession
-	lastAlias uint64
-	out       []byte           // frames to write, in order
-	dirty     []*serverSession // with acks to write
-	listing   bool             // a list frame is being answered
-	closeBy   time.Time        // set once the client has said close
-	reason    *Refusal         // why the connection ended
+	// The reader alone writes the next four: sessions and lastAlias with mu
+	// held, so that it reads them without.
+
+	sessions      aliasTable
+	lastAlias     uint64
+	closed        bool // the client has said close
+	chunks, bytes atomic.Uint64
+	// attention is set where the reader has to see to something between two
+	// frames: out is full, or sessions are over.
+	attention atomic.Bool
+
+	_ [64]byte // what is above has cache lines of its own: acks come from elsewhere
+
+	mu      sync.Mutex
+	awake   bool             // the writer will gather
+	round   uint64           // counts gatherings, from 1
+	acks    []ack            // to write; those of alias 0 are written already
+	out     []byte           // frames to write in front of them, in order
+	live    int              // sessions that are not over
+	left    []*serverSession // are over, and still in sessions
+	listing bool             // a list frame is being answered
+	closeBy time.Time        // set once the client has said close
+	reason  *Refusal         // why the connection ended
+
+	written []ack // the writer's: the memory of the last acks
 }
 
 func newServerConn(s *Server, c carrier) *serverConn {
-	return &serverConn{server: s, c: c, r: newFrameReader(c), sessions: map[uint64]*serverSession{}, opening: make(chan struct{}, maxOpening),
+	return &serverConn{server: s, c: c, r: newFrameReader(c), opening: make(chan struct{}, maxOpening), round: 1,
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
@@ -165,15 +183,17 @@ func (c *serverConn) read() error {
 		if err := c.take(typ, body); err != nil {
 			return err
 		}
-		if err := c.awaitRoom(); err != nil {
-			return err
+		if c.attention.Load() {
+			if err := c.attend(); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 // take handles one frame.
 func (c *serverConn) take(typ byte, body []byte) error {
-	if c.closing() {
+	if c.closed {
 		return &FrameError{Frame: frameName(typ), What: "a frame after close"}
 	}
 	switch typ {
@@ -240,15 +260,16 @@ func (c *serverConn) addSession(o *open) (*serverSession, error) {
 		c.enqueueLocked((&refused{alias: o.alias, refusal: *r}).append(nil))
 		return nil, nil
 	}
-	s := &serverSession{conn: c, alias: o.alias, id: o.session}
-	c.sessions[o.alias] = s
+	s := &serverSession{conn: c, alias: uint32(o.alias), id: o.session}
+	c.sessions.add(s)
+	c.live++
 	c.server.stats.sessions.Add(1)
 	return s, nil
 }
 
 func (c *serverConn) admitLocked() *Refusal {
-	if most := c.server.cfg.MaxSessions; len(c.sessions) >= most {
-		return refuse(CodeUnavailable, "the connection has %d sessions, the most is %d", len(c.sessions), most)
+	if most := c.server.cfg.MaxSessions; c.live >= most {
+		return refuse(CodeUnavailable, "the connection has %d sessions, the most is %d", c.live, most)
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -258,16 +279,51 @@ func (c *serverConn) admitLocked() *Refusal {
 	return nil
 }
 
+// leftLocked notes that a session is over; the reader takes it from the
+// table.
+func (c *serverConn) leftLocked(s *serverSession) {
+	c.live--
+	c.server.stats.sessions.Add(-1)
+	c.left = append(c.left, s)
+	c.attention.Store(true)
+}
+
+// attend forgets the sessions that are over, and holds the reader while too
+// much waits to be written.
+func (c *serverConn) attend() error {
+	for c.tidy() {
+		select {
+		case <-c.room:
+		case <-c.ended:
+			return errors.New("the connection has ended")
+		}
+	}
+	return nil
+}
+
+// tidy tells whether too much waits to be written.
+func (c *serverConn) tidy() (full bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.left {
+		c.sessions.remove(s)
+	}
+	c.left = nil
+	full = len(c.out) > maxPending
+	c.attention.Store(full)
+	return full
+}
+
 // session finds an open session; nil where it has ended: what the client
 // sent before it knew is dropped.
 func (c *serverConn) session(typ byte, alias uint64) (*serverSession, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.sessions[alias]
+	s := c.sessions.find(alias)
 	switch {
 	case s == nil && alias > c.lastAlias:
 		return nil, &FrameError{Frame: frameName(typ), What: fmt.Sprintf("alias %d was never opened", alias)}
-	case s != nil && s.session == nil:
+	case s == nil || s.is(sessionOver):
+		return nil, nil
+	case s.is(sessionOpening):
 		return nil, &FrameError{Frame: frameName(typ), What: fmt.Sprintf("alias %d is not opened yet", alias)}
 	}
 	return s, nil
@@ -287,8 +343,8 @@ func (c *serverConn) takeChunk(body []byte) error {
 		s.fail(refusalFor(err))
 		return nil
 	}
-	c.server.stats.chunks.Add(1)
-	c.server.stats.bytes.Add(uint64(len(framed)))
+	c.chunks.Add(1)
+	c.bytes.Add(uint64(len(framed)))
 	s.append(seq, framed)
 	return nil
 }
@@ -353,6 +409,7 @@ func (c *serverConn) takeClose(body []byte) error {
 	}
 	// Nothing more is to come, so that silence no longer means anything.
 	c.r.silence = 0
+	c.closed = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closeBy = time.Now().Add(c.server.cfg.CloseTimeout)
@@ -365,13 +422,7 @@ func (c *serverConn) drain(d *drain) { c.enqueue(d.append(nil)) }
 
 // detachAll lets go of every session that is left.
 func (c *serverConn) detachAll() {
-	c.mu.Lock()
-	sessions := make([]*serverSession, 0, len(c.sessions))
-	for _, s := range c.sessions {
-		sessions = append(sessions, s)
-	}
-	c.mu.Unlock()
-	for _, s := range sessions {
+	for s := range c.sessions.all {
 		if s.over() {
 			s.detach()
 		}

@@ -2,38 +2,57 @@ package transport
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"reprise/format"
 )
 
 // serverSession is one session on a connection: it hands chunks to the
 // Recorder, and is the Recorder's Sink.
+//
+// A daemon visits thousands of them in turn, and finds each one out of the
+// processor's caches. So what an acknowledgement touches is together in the
+// first 64 bytes, and what only a chunk touches in the next.
 type serverSession struct {
-	conn  *serverConn
-	alias uint64
-	id    string
+	// The first 64 bytes are guarded by conn.mu. state and durable are
+	// written with it held, and may be read without.
+
+	conn        *serverConn
+	early       *Refusal // a stall that was told before the opened frame
+	received    uint64
+	durable     atomic.Uint64
+	durableTick format.Tick
+	round       uint64 // of conn, in which an ack waits at slot
+	slot        uint32
+	alias       uint32
+	state       atomic.Uint32
+	safe        bool // the opening is durable
+	again       bool // the next ack goes out in any case: a chunk came again, or a stall was told
+	sealing     bool
 
 	// calls keeps the calls of session apart, and Detach the last one.
-	calls    sync.Mutex
-	detached bool
+	calls   sync.Mutex
+	session Session // nil before the Recorder has opened it, and after Detach
 
-	// The rest is guarded by conn.mu.
-
-	session Session // nil until the Recorder has opened it
-	told    bool    // the opened frame is in front of what follows
-	safe    bool    // the opening is durable
-	again   bool    // the next ack goes out in any case: a chunk came again, or a stall was told
-	ended   bool
-	sealing bool
-
-	early             *Refusal // a stall that was told before the opened frame
-	dirty             bool
-	received, durable uint64
-	durableTick       format.Tick
+	// What follows belongs to the connection's reader once the session is
+	// live.
 
 	appended uint64 // the last chunk given to the Recorder
 	flight   flight
+
+	id string
+	_  [16]byte // whole cache lines, so that none is shared with another session
 }
+
+// States of a session. Live is one whose opened frame is in front of what
+// follows.
+const (
+	sessionOpening uint32 = 0
+	sessionLive    uint32 = 1
+	sessionOver    uint32 = 2
+)
+
+func (s *serverSession) is(state uint32) bool { return s.state.Load() == state }
 
 // open asks the Recorder, and tells the client.
 func (s *serverSession) open(req OpenRequest) {
@@ -54,29 +73,31 @@ func (s *serverSession) open(req OpenRequest) {
 // opened enters what the Recorder replied; false where the session was
 // refused meanwhile.
 func (s *serverSession) opened(session Session, reply *OpenReply) bool {
+	s.calls.Lock()
+	s.session = session
+	s.calls.Unlock()
 	c := s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.session = session
-	if s.ended {
+	if s.is(sessionOver) {
 		return false
 	}
 	c.server.stats.opened.Add(1)
-	s.flight = flight{window: reply.Window}
+	s.flight.window.Store(int64(reply.Window))
 	s.appended = reply.Received
 	// Acks that came while the Recorder was opening may be newer.
 	before := s.ack()
 	s.raise(reply.Received, reply.Durable, reply.DurableTick)
-	s.safe = s.safe || s.durable > 0
-	answer := opened{alias: s.alias, received: reply.Received, durable: reply.Durable, durableTick: reply.DurableTick,
+	s.safe = s.safe || s.durable.Load() > 0
+	answer := opened{alias: uint64(s.alias), received: reply.Received, durable: reply.Durable, durableTick: reply.DurableTick,
 		totals: reply.Totals, window: uint64(reply.Window), safe: s.safe, ending: reply.Ending}
 	c.enqueueLocked(answer.append(nil, c.version))
-	s.told = true
+	s.state.Store(sessionLive)
 	if s.early != nil {
 		s.stall(s.early)
 	}
 	if before.received > reply.Received || before.durable > reply.Durable || before.durableTick > reply.DurableTick {
-		s.markDirty()
+		s.sayAck()
 	}
 	return true
 }
@@ -92,13 +113,17 @@ func (s *serverSession) append(seq uint64, framed []byte) {
 
 // enter counts a chunk in, or refuses what exceeds the window.
 func (s *serverSession) enter(seq uint64, size int) *Refusal {
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
+	s.flight.settle(s.durable.Load())
 	if !s.flight.add(seq, size) {
-		return refuse(CodeWindow, "%d bytes are not durable, a chunk of %d more exceeds the window of %d", s.flight.bytes, size, s.flight.window)
+		return refuse(CodeWindow, "%d bytes are not durable, a chunk of %d more exceeds the window of %d", s.flight.bytes, size, s.flight.window.Load())
 	}
-	s.again = s.again || seq <= s.appended
-	s.appended = max(s.appended, seq)
+	if seq <= s.appended {
+		s.conn.mu.Lock()
+		s.again = true
+		s.conn.mu.Unlock()
+		return nil
+	}
+	s.appended = seq
 	return nil
 }
 
@@ -113,7 +138,7 @@ func (s *serverSession) seal(totals format.Totals) {
 func (s *serverSession) call(do func() error) {
 	s.calls.Lock()
 	var err error
-	if !s.detached {
+	if s.session != nil {
 		err = do()
 	}
 	s.calls.Unlock()
@@ -129,7 +154,7 @@ func (s *serverSession) log(err error) {
 
 // fail refuses the session: the client is told, the Recorder let go.
 func (s *serverSession) fail(r *Refusal) {
-	if s.over((&refused{alias: s.alias, refusal: *r}).append(nil)) {
+	if s.over((&refused{alias: uint64(s.alias), refusal: *r}).append(nil)) {
 		s.conn.server.stats.refused.Add(1)
 		go s.detach()
 	}
@@ -140,17 +165,13 @@ func (s *serverSession) over(last ...[]byte) bool {
 	c := s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.ended {
+	if s.is(sessionOver) {
 		return false
 	}
-	s.ended = true
-	delete(c.sessions, s.alias)
-	c.server.stats.sessions.Add(-1)
-	if s.dirty {
-		// The last ack goes in front of the last frame.
-		s.dirty = false
-		c.out = appendAcks(c.out, []ack{s.ack()})
-	}
+	s.state.Store(sessionOver)
+	c.leftLocked(s)
+	// The last ack goes in front of the last frame.
+	s.hurryAck()
 	for _, frame := range last {
 		c.out = append(c.out, frame...)
 	}
@@ -160,39 +181,54 @@ func (s *serverSession) over(last ...[]byte) bool {
 
 // detach lets go of the Recorder's session, once.
 func (s *serverSession) detach() {
-	s.conn.mu.Lock()
-	session := s.session
-	s.conn.mu.Unlock()
 	s.calls.Lock()
 	defer s.calls.Unlock()
-	if session == nil || s.detached {
-		return
+	if session := s.session; session != nil {
+		s.session = nil
+		session.Detach()
 	}
-	s.detached = true
-	session.Detach()
 }
 
 // ack is the session's present state; conn.mu is held.
 func (s *serverSession) ack() ack {
-	return ack{alias: s.alias, received: s.received, durable: s.durable, durableTick: s.durableTick}
+	return ack{alias: uint64(s.alias), received: s.received, durable: s.durable.Load(), durableTick: s.durableTick}
 }
 
 // raise takes newer values; conn.mu is held.
 func (s *serverSession) raise(received, durable uint64, durableTick format.Tick) bool {
-	newer := received > s.received || durable > s.durable || durableTick > s.durableTick
-	s.durable = max(s.durable, durable)
-	s.received = max(s.received, received, s.durable)
+	was := s.durable.Load()
+	newer := received > s.received || durable > was || durableTick > s.durableTick
+	if durable > was {
+		s.durable.Store(durable)
+	}
+	s.received = max(s.received, received, durable)
 	s.durableTick = max(s.durableTick, durableTick)
-	s.flight.settle(s.durable)
 	return newer
 }
 
-func (s *serverSession) markDirty() {
-	if !s.dirty {
-		s.dirty = true
-		s.conn.dirty = append(s.conn.dirty, s)
-		s.conn.wakeLocked()
+// sayAck has the present state written, in the place of an ack that waits;
+// conn.mu is held.
+func (s *serverSession) sayAck() {
+	c := s.conn
+	if s.round == c.round {
+		c.acks[s.slot] = s.ack()
+		return
 	}
+	s.round, s.slot = c.round, uint32(len(c.acks))
+	c.acks = append(c.acks, s.ack())
+	c.wakeLocked()
+}
+
+// hurryAck puts an ack that waits in front of the frames that follow; conn.mu
+// is held.
+func (s *serverSession) hurryAck() {
+	c := s.conn
+	if s.round != c.round {
+		return
+	}
+	c.out = appendAcks(c.out, c.acks[s.slot:s.slot+1])
+	c.acks[s.slot] = ack{}
+	s.round = 0
 }
 
 // Ack implements Sink.
@@ -201,9 +237,9 @@ func (s *serverSession) Ack(received, durable uint64, durableTick format.Tick) {
 	defer s.conn.mu.Unlock()
 	first := !s.safe || s.again
 	s.safe, s.early = true, nil
-	if newer := s.raise(received, durable, durableTick); (newer || first) && s.told && !s.ended {
+	if newer := s.raise(received, durable, durableTick); (newer || first) && s.is(sessionLive) {
 		s.again = false
-		s.markDirty()
+		s.sayAck()
 	}
 }
 
@@ -212,11 +248,11 @@ func (s *serverSession) Ack(received, durable uint64, durableTick format.Tick) {
 func (s *serverSession) Window(bytes int) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	if s.ended || !s.told {
+	if !s.is(sessionLive) {
 		return
 	}
-	s.flight.window = max(s.flight.window, bytes)
-	s.conn.enqueueLocked((&window{alias: s.alias, bytes: uint64(max(bytes, 0))}).append(nil))
+	s.flight.window.Store(max(s.flight.window.Load(), int64(bytes)))
+	s.conn.enqueueLocked((&window{alias: uint64(s.alias), bytes: uint64(max(bytes, 0))}).append(nil))
 }
 
 // Stalled implements Sink. An ack that waits goes in front, for one behind it
@@ -224,11 +260,10 @@ func (s *serverSession) Window(bytes int) {
 func (s *serverSession) Stalled(r Refusal) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	switch {
-	case s.ended:
-	case s.told:
+	switch s.state.Load() {
+	case sessionLive:
 		s.stall(&r)
-	default:
+	case sessionOpening:
 		s.early = &r
 	}
 }
@@ -236,16 +271,13 @@ func (s *serverSession) Stalled(r Refusal) {
 // stall tells the client; conn.mu is held.
 func (s *serverSession) stall(r *Refusal) {
 	s.early, s.again = nil, true
-	if s.dirty {
-		s.dirty = false
-		s.conn.out = appendAcks(s.conn.out, []ack{s.ack()})
-	}
-	s.conn.enqueueLocked((&stalled{alias: s.alias, refusal: *r}).append(nil))
+	s.hurryAck()
+	s.conn.enqueueLocked((&stalled{alias: uint64(s.alias), refusal: *r}).append(nil))
 }
 
 // Sealed implements Sink.
 func (s *serverSession) Sealed(digest format.Digest, name string) {
-	frame := (&sealed{alias: s.alias, digest: digest, name: cutText(name, MaxReplayName)}).append(nil)
+	frame := (&sealed{alias: uint64(s.alias), digest: digest, name: cutText(name, MaxReplayName)}).append(nil)
 	if s.over(frame) {
 		s.conn.server.stats.sealed.Add(1)
 		go s.detach()
@@ -254,36 +286,3 @@ func (s *serverSession) Sealed(digest format.Digest, name string) {
 
 // Failed implements Sink.
 func (s *serverSession) Failed(r Refusal) { s.fail(&r) }
-
-// flight is what was received and is not yet durable, in order.
-type flight struct {
-	window int
-	bytes  int
-	chunks []flown
-}
-
-type flown struct {
-	seq  uint64
-	size int
-}
-
-// add counts a chunk in; false where it exceeds the window. One chunk is
-// always allowed.
-func (f *flight) add(seq uint64, size int) bool {
-	if f.bytes > 0 && f.bytes+size > f.window {
-		return false
-	}
-	f.bytes += size
-	f.chunks = append(f.chunks, flown{seq, size})
-	return true
-}
-
-// settle counts the chunks up to seq out.
-func (f *flight) settle(seq uint64) {
-	n := 0
-	for n < len(f.chunks) && f.chunks[n].seq <= seq {
-		f.bytes -= f.chunks[n].size
-		n++
-	}
-	f.chunks = f.chunks[n:]
-}

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -18,27 +19,18 @@ func (c *serverConn) enqueueLocked(frame []byte) {
 	c.wakeLocked()
 }
 
+// wakeLocked has what was added written.
 func (c *serverConn) wakeLocked() {
+	if len(c.out) > maxPending {
+		c.attention.Store(true)
+	}
+	if c.awake {
+		return
+	}
+	c.awake = true
 	select {
 	case c.wake <- struct{}{}:
 	default:
-	}
-}
-
-// awaitRoom holds the reader while too much waits to be written.
-func (c *serverConn) awaitRoom() error {
-	for {
-		c.mu.Lock()
-		full := len(c.out) > maxPending
-		c.mu.Unlock()
-		if !full {
-			return nil
-		}
-		select {
-		case <-c.room:
-		case <-c.ended:
-			return errors.New("the connection has ended")
-		}
 	}
 }
 
@@ -46,8 +38,10 @@ func (c *serverConn) awaitRoom() error {
 // sign of life where there is nothing.
 func (c *serverConn) write() {
 	var buf []byte
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		idle, ok := c.awaitWork()
+		idle, ok := c.awaitWork(timer)
 		if !ok {
 			return
 		}
@@ -72,20 +66,16 @@ func (c *serverConn) write() {
 
 // awaitWork waits until there is something to write, or nothing was for the
 // idle time; not ok where the connection has ended.
-func (c *serverConn) awaitWork() (idle, ok bool) {
-	quiet, stop := after(c.idleTime())
-	defer stop()
+func (c *serverConn) awaitWork(timer *time.Timer) (idle, ok bool) {
 	select {
 	case <-c.wake:
-	case <-quiet:
+	case <-again(timer, c.idleTime()):
 		return true, true
 	case <-c.ended:
 		return false, false
 	}
-	delay, stop := after(c.server.cfg.AckDelay)
-	defer stop()
 	select {
-	case <-delay:
+	case <-again(timer, c.server.cfg.AckDelay):
 		return false, true
 	case <-c.ended:
 		return false, false
@@ -99,6 +89,15 @@ func after(d time.Duration) (<-chan time.Time, func() bool) {
 	}
 	t := time.NewTimer(d)
 	return t.C, t.Stop
+}
+
+// again sets a timer anew; for 0 it never fires.
+func again(timer *time.Timer, d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	timer.Reset(d)
+	return timer.C
 }
 
 // idleTime is when to write next though nothing happens.
@@ -115,44 +114,35 @@ func (c *serverConn) idleTime() time.Duration {
 // gather takes the frames and acks that wait.
 func (c *serverConn) gather(buf []byte) []byte {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	full := len(c.out) > maxPending
 	buf = append(buf, c.out...)
 	c.out = c.out[:0]
 	if cap(c.out) > keepBuffer {
 		c.out = nil
 	}
-	buf = c.appendAcksLocked(buf)
-	select {
-	case c.room <- struct{}{}:
-	default:
-	}
-	return buf
-}
-
-func (c *serverConn) appendAcksLocked(buf []byte) []byte {
-	var acks []ack
-	for _, s := range c.dirty {
-		if !s.dirty {
-			continue
-		}
-		s.dirty = false
-		acks = append(acks, s.ack())
-		if len(acks) == MaxAcks {
-			buf, acks = appendAcks(buf, acks), acks[:0]
+	acks := c.acks
+	c.acks = c.written[:0]
+	c.round++
+	c.awake = false
+	c.mu.Unlock()
+	if full {
+		select {
+		case c.room <- struct{}{}:
+		default:
 		}
 	}
-	c.server.stats.acks.Add(uint64(len(c.dirty)))
-	c.dirty = c.dirty[:0]
-	if len(acks) > 0 {
-		buf = appendAcks(buf, acks)
-	}
-	return buf
+	c.written = acks
+	c.server.stats.acks.Add(uint64(len(acks)))
+	return appendWaiting(buf, acks)
 }
 
-func (c *serverConn) closing() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.closeBy.IsZero()
+// appendWaiting appends the acks that were not written before.
+func appendWaiting(buf []byte, acks []ack) []byte {
+	acks = slices.DeleteFunc(acks, func(a ack) bool { return a.alias == 0 })
+	for some := range slices.Chunk(acks, MaxAcks) {
+		buf = appendAcks(buf, some)
+	}
+	return buf
 }
 
 // settled tells whether a closing client may go: all that it sent is durable
@@ -169,8 +159,8 @@ func (c *serverConn) settled() bool {
 	if c.listing {
 		return false
 	}
-	for _, s := range c.sessions {
-		if s.session == nil || s.sealing || s.durable < s.appended {
+	for s := range c.sessions.all {
+		if !s.is(sessionOver) && (s.is(sessionOpening) || s.sealing || s.durable.Load() < s.appended) {
 			return false
 		}
 	}

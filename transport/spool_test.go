@@ -412,12 +412,12 @@ func TestWriteAhead(t *testing.T) {
 	r.link, r.live, r.alias, r.q.window = l, true, 1, 1<<20
 	r.Step(1)
 	r.EndTick()
-	r.lingered()
-	if b, _, more := r.take(l, nil, 1<<20); len(b) != 0 || more {
-		t.Errorf("%d bytes are sent before they are spooled", len(b))
+	r.Flush()
+	if _, more := r.take(l); len(l.out) != 0 || more {
+		t.Errorf("%d bytes are sent before they are spooled", len(l.out))
 	}
 	r.writeSpool()
-	if b, _, _ := r.take(l, nil, 1<<20); len(b) == 0 {
+	if r.take(l); len(l.out) == 0 {
 		t.Error("nothing is sent")
 	}
 	r.abandon(false)

@@ -49,7 +49,7 @@ func newGame(t *testing.T, key byte, chunkBytes int) *game {
 func (g *game) round(ticks int) {
 	g.e.play(g.t, g.r, ticks)
 	g.e.hash(g.t, g.r, g.e.next()-2)
-	g.r.lingered()
+	g.r.Flush()
 	g.r.writeSpool()
 }
 
@@ -162,7 +162,7 @@ func (g *game) records() int {
 func (g *game) act(rnd *rand.Rand) {
 	switch rnd.IntN(8) {
 	case 0:
-		g.r.lingered()
+		g.r.Flush()
 	case 1, 2:
 		g.r.writeSpool()
 	case 3:
@@ -454,7 +454,7 @@ func TestBrokenSpoolVoidsTail(t *testing.T) {
 	at := g.e.next()
 	g.r.spool.limit = 1
 	g.e.play(t, g.r, 3)
-	g.r.lingered()
+	g.r.Flush()
 	g.r.writeSpool()
 	g.e.play(t, g.r, 3)
 	if next, told := g.die().resume(t, &g.e, format.MaxTick); next != at || len(told) != 0 {
@@ -476,10 +476,48 @@ func TestNoTail(t *testing.T) {
 	}
 	e := expected{first: 10}
 	e.play(t, r, 10)
-	r.lingered()
+	r.Flush()
 	r.writeSpool()
 	if c.complaints.len() != 1 || r.tail != nil || r.spool.end == 0 {
 		t.Errorf("%d complaints", c.complaints.len())
+	}
+	r.abandon(false)
+	c.writeSpools()
+}
+
+// What the tail has beside ticks is in the spool file after Resume, though
+// nothing more is recorded.
+func TestTailHasNotes(t *testing.T) {
+	g := newGame(t, 1, 0)
+	g.round(5)
+	g.e.play(t, g.r, 2)
+	if err := errors.Join(g.r.Mark(format.Mark{Tick: 12, Kind: "kill"}), g.r.Join(format.Player{ID: 7}),
+		g.r.Report(format.Report{At: 12, Of: 11, Peer: 1, Hash: []byte{1}})); err != nil {
+		t.Fatal(err)
+	}
+	files := g.die().files
+	dir := t.TempDir()
+	for suffix, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, "match-1"+suffix), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: dir})
+	r, err := c.Resume("match-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.Open(filepath.Join(dir, "match-1.rply"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reports := 0
+	if err := f.Reports(func(format.Report) error { reports++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Summary(); len(s.Marks) != 1 || len(s.Roster()) != 1 || reports != 1 {
+		t.Errorf("%d marks, %d players, %d reports", len(s.Marks), len(s.Roster()), reports)
 	}
 	r.abandon(false)
 	c.writeSpools()

@@ -384,9 +384,13 @@ type BatchBuilder struct {
 	width     Width
 	hashBytes int
 
-	first    Tick
-	ticks    int
-	steps    int
+	// What every tick touches stands together.
+	first Tick
+	ticks int
+	steps int
+	// The open tick's steps stand at the ends of commands and params.
+	openSteps, openCommands, openParams int
+
 	commands []byte
 	params   []byte
 	timeline []byte
@@ -397,9 +401,6 @@ type BatchBuilder struct {
 	times    []int64
 	timeBits []byte
 	timed    int
-
-	// The open tick's steps stand at the ends of commands and params.
-	openSteps, openCommands, openParams int
 }
 
 // NewBatchBuilder starts a builder for a session's width and hash width

@@ -41,8 +41,9 @@ func (r *Recorder) checkpointLoop() {
 }
 
 // checkpoint frees what the files have got in their turn: to write thousands
-// at once would hold up all else. That it does only where the journal cannot
-// grow, or the disk was in trouble.
+// at once would hold up all else. Where the journal cannot grow, it writes those
+// that lack what is in the oldest segments; all of them only where the disk was
+// in trouble.
 func (r *Recorder) checkpoint() error {
 	if r.troubles.any() {
 		return r.makeCheckpoint()
@@ -56,7 +57,7 @@ func (r *Recorder) checkpoint() error {
 	if r.journal.growEarly() {
 		return nil
 	}
-	return r.makeCheckpoint()
+	return r.writeAndFree(r.journal.oldest())
 }
 
 // freeFiled makes durable what was written to the files, and frees the
@@ -84,8 +85,11 @@ func (r *Recorder) filed() uint64 {
 
 // makeCheckpoint makes durable in the session files and the ledger what the
 // journal holds, and only then frees its segments.
-func (r *Recorder) makeCheckpoint() error {
-	start, needed := time.Now(), r.journal.settledAt()
+func (r *Recorder) makeCheckpoint() error { return r.writeAndFree(r.journal.settledAt()) }
+
+// writeAndFree is makeCheckpoint for the records before needed.
+func (r *Recorder) writeAndFree(needed uint64) error {
+	start := time.Now()
 	err := r.writeAll(needed)
 	r.troubles.report(troubleFiles, err)
 	if err != nil {

@@ -140,3 +140,36 @@ func TestTimeFor(t *testing.T) {
 		t.Errorf("at 512 KiB/s, 4 MiB come in %v", got)
 	}
 }
+
+// TestFilesInTurn: each look takes an even part, at most twice of it where
+// sessions have waited for too long, and all where memory is short.
+func TestFilesInTurn(t *testing.T) {
+	const interval = 2 * time.Second
+	fill := func(waited time.Duration) *fileQueue {
+		q := newFileQueue()
+		for range 10_000 {
+			q.waiting = append(q.waiting, waitingFile{&recording{}, time.Now().Add(-waited)})
+		}
+		return &q
+	}
+	part := int(interval/fileSpacing/fileParts) + 1
+	for _, c := range []struct {
+		waited  time.Duration
+		part    int
+		hurried bool
+		want    int
+	}{
+		{0, 1, false, part}, {time.Minute, 1, false, 2 * part}, {time.Minute, 0, false, 0}, {0, 0, true, 10_000},
+	} {
+		q := fill(c.waited)
+		q.hurried = c.hurried
+		if got := len(q.take(c.part, interval)); got != c.want || len(q.waiting) != 10_000-got || q.hurried {
+			t.Errorf("%+v: %d were taken", c, got)
+		}
+	}
+	q := fill(0)
+	q.bound(4 * time.Second)
+	if got, want := len(q.take(1, interval)), 10_000*int(interval)/int(4*time.Second)/fileParts+1; got != want {
+		t.Errorf("with room for 4 s %d were taken, want %d", got, want)
+	}
+}

@@ -98,9 +98,9 @@ func (q *fileQueue) lag(interval time.Duration) time.Duration {
 	return max(interval, lag)
 }
 
-// take removes the sessions with a full tail, and of the others those that have
-// waited for too long, or a part: so the files of many sessions are not written
-// all at once, which would hold up all else.
+// take removes the sessions with a full tail, and of the others a part, or twice
+// as many where they have waited for too long: so the files of many sessions are
+// not written all at once, which would hold up all else.
 func (q *fileQueue) take(part int, interval time.Duration) []*recording {
 	q.mu.Lock()
 	due := q.full
@@ -108,11 +108,12 @@ func (q *fileQueue) take(part int, interval time.Duration) []*recording {
 	lag := q.lag(interval)
 	before := time.Now().Add(-lag)
 	n := int(float64(len(q.waiting))*float64(interval)/float64(lag)/fileParts+1) * part
-	n = min(n, len(q.waiting))
-	for n < len(q.waiting) && (q.hurried || q.waiting[n].since.Before(before)) {
-		n++
+	most := min(2*n, len(q.waiting))
+	for n = min(n, len(q.waiting)); n < most && q.waiting[n].since.Before(before); n++ {
 	}
-	q.hurried = false
+	if q.hurried {
+		n, q.hurried = len(q.waiting), false
+	}
 	var waited []*recording
 	for _, w := range q.waiting[:n] {
 		waited = append(waited, w.s)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -416,6 +417,19 @@ func (j *journal) settledAt() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.settled
+}
+
+// oldest is the sequence number behind a quarter of the closed segments: to
+// free them is enough to go on for a while.
+func (j *journal) oldest() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	ends := []uint64{j.settled}
+	for _, s := range j.closed {
+		ends = append(ends, min(s.end, j.settled))
+	}
+	slices.Sort(ends)
+	return ends[(len(ends)-1)/4]
 }
 
 // release frees the segments whose records are all before needed. Session

@@ -64,10 +64,13 @@ func (r *Recorder) checkpoint() error {
 // records before the first that any of them lacks.
 func (r *Recorder) freeFiled() error {
 	start := time.Now()
+	if err := r.syncAndFree(r.filed(), start); err != nil {
+		return err
+	}
 	// On average a file lags by half of what it may, so that in memory is room
 	// for more than what fills it.
 	r.files.bound(r.journal.timeFor(min(r.journal.usualBytes(), r.cfg.MaxPendingBytes)))
-	return r.syncAndFree(r.filed(), start)
+	return nil
 }
 
 // filed is the sequence number of the journal before which no file lacks a

@@ -3,6 +3,7 @@ package recorder
 import (
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"reprise/format"
@@ -129,16 +130,35 @@ func TestFilesKeepPaceWithJournal(t *testing.T) {
 	}
 }
 
-// TestTimeFor reckons by what came since the last checkpoint.
+// TestTimeFor reckons by what came lately, and not by a moment in which too
+// little came to tell.
 func TestTimeFor(t *testing.T) {
-	j := startJournal(t, disktest.New(rand.New(rand.NewPCG(1, 2))))
-	if got := j.timeFor(1 << 20); got < 100*365*24*time.Hour {
-		t.Errorf("where nothing came, a megabyte comes in %v", got)
-	}
-	j.written, j.since = 1<<20, time.Now().Add(-2*time.Second)
-	if got := j.timeFor(4 << 20); got < 8*time.Second || got > 9*time.Second {
-		t.Errorf("at 512 KiB/s, 4 MiB come in %v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		j := startJournal(t, disktest.New(rand.New(rand.NewPCG(1, 2))))
+		if got := j.timeFor(1 << 20); got < 100*365*24*time.Hour {
+			t.Errorf("where nothing came, a megabyte comes in %v", got)
+		}
+		for _, c := range []struct {
+			bytes int64
+			in    time.Duration
+			want  time.Duration // until 4 MiB have come
+		}{
+			{1 << 20, 2 * time.Second, 8 * time.Second},
+			{0, time.Millisecond, 8 * time.Second}, // two checkpoints in a row
+			{j.newBytes/4 - 1, time.Millisecond, 8 * time.Second},
+			{1 << 20, time.Second / 2, 2 * time.Second},
+			{1 << 10, time.Second, 4096 * time.Second}, // it has become quiet
+		} {
+			time.Sleep(c.in)
+			j.written = c.bytes
+			if err := j.release(0); err != nil {
+				t.Fatal(err)
+			}
+			if got := j.timeFor(4 << 20).Round(time.Millisecond); got != c.want {
+				t.Errorf("after %d bytes in %v, 4 MiB come in %v, want %v", c.bytes, c.in, got, c.want)
+			}
+		}
+	})
 }
 
 // TestFilesInTurn: each look takes an even part, at most twice of it where

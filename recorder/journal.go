@@ -52,6 +52,7 @@ type journal struct {
 	committed, settled uint64
 	written            int64     // bytes committed since the last checkpoint
 	since              time.Time // when that was
+	rate               float64   // bytes a second lately; 0: not known
 
 	checkpoint *checkpointFile
 }
@@ -97,6 +98,7 @@ func (j *journal) start(segs []*segment, next uint64, want demand, keep bool) er
 	}
 	j.batchLimit, j.most = batchLimit(segs), max(j.most, len(segs))
 	j.next, j.first, j.committed, j.settled = next, next, next, next
+	j.since = time.Now()
 	j.epoch = (run + 1) << runShift
 	// From here on nothing of an earlier run is replayed but what is kept.
 	return j.checkpoint.write(run+1, needed)
@@ -451,6 +453,7 @@ func (j *journal) release(needed uint64) error {
 		}
 	}
 	j.closed = kept
+	j.rateNow()
 	j.written, j.since = 0, time.Now()
 	return nil
 }
@@ -480,15 +483,19 @@ func (j *journal) sinceCheckpoint() (n int64, short bool) {
 	return j.written, len(j.free) == 0 && len(j.closed) > 0
 }
 
-// timeFor tells how long it takes until so many bytes have come, by those
-// since the last checkpoint.
+// rateNow takes the bytes since the last checkpoint for the rate, if they are
+// enough, or came over long enough, to tell it. The caller holds mu.
+func (j *journal) rateNow() {
+	if past := time.Since(j.since); j.written >= j.newBytes/4 || past >= time.Second {
+		j.rate = float64(j.written) / past.Seconds()
+	}
+}
+
+// timeFor tells how long it takes until so many bytes have come.
 func (j *journal) timeFor(bytes int64) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.written == 0 {
-		return math.MaxInt64
-	}
-	return time.Duration(min(float64(bytes)/float64(j.written)*float64(time.Since(j.since)), math.MaxInt64/2))
+	return time.Duration(min(float64(bytes)/j.rate*float64(time.Second), math.MaxInt64/2))
 }
 
 // usualBytes is what the usual segments hold for files that lag behind. Five

@@ -24,7 +24,7 @@ func (r *Recorder) checkpointLoop() {
 		select {
 		case <-r.checkpointDue:
 		case <-tick.C:
-			if n, _ := r.journal.sinceCheckpoint(); n == 0 {
+			if !r.journal.holds() {
 				continue
 			}
 		case <-r.stop:

@@ -1,7 +1,10 @@
 package recorder
 
 import (
+	"errors"
 	"math/rand/v2"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,4 +195,86 @@ func TestFilesInTurn(t *testing.T) {
 	if got, want := len(q.take(1, interval)), 10_000*int(interval)/int(4*time.Second)/fileParts+1; got != want {
 		t.Errorf("with room for 4 s %d were taken, want %d", got, want)
 	}
+}
+
+// TestFileThatFailedOnce: a write that fails once, of a session that brings
+// nothing more, is done again in its turn, also where a checkpoint that was under
+// way has just found the disk to be well.
+func TestFileThatFailedOnce(t *testing.T) {
+	slow := func(cfg *Config) {
+		cfg.SegmentBytes, cfg.MaxSegments = 1<<20, 16
+		cfg.FileInterval, cfg.TailBytes = time.Minute, 2<<10
+	}
+	inBubble(t, slow, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		held, _, inHeld := begin(t, r, "held", 1)
+		quiet, _, inQuiet := begin(t, r, "quiet", 1)
+		time.Sleep(4 * time.Second) // both have their files
+		mustAppend(t, held, ticksChunk("held", 1, 0, 20))
+		waitDurable(t, inHeld, 1)
+		failed := false
+		disk.SetDelay(func(op disktest.Op, name string) time.Duration {
+			if op == disktest.OpWrite && strings.Contains(name, "room-held") {
+				return 700 * time.Millisecond
+			}
+			return 0
+		})
+		disk.SetFault(func(_ int, op disktest.Op, name string) disktest.Fault {
+			if failed || op != disktest.OpWrite || !strings.Contains(name, "room-quiet") {
+				return disktest.Fault{}
+			}
+			failed = true
+			return disktest.Fault{Err: syscall.EIO}
+		})
+		r.troubles.report(troubleDisk, errors.New("little is free")) // the checkpoint writes all files
+		r.wantCheckpoint()
+		time.Sleep(50 * time.Millisecond)
+		mustAppend(t, quiet, ticksChunk("quiet", 1, 0, 200)) // a full tail: written at once
+		waitDurable(t, inQuiet, 1)
+		r.troubles.report(troubleDisk, nil)
+		time.Sleep(3 * time.Minute)
+		if _, lacks := quiet.s.lacks(); lacks || !failed {
+			t.Errorf("the file lacks its ticks: %v; its write failed: %v", lacks, failed)
+		}
+	})
+}
+
+// TestQuietRecorderFrees: behind the last chunk the journal becomes free, though
+// the last checkpoint came before the file was written.
+func TestQuietRecorderFrees(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		s, _, in := begin(t, r, "m", 1)
+		mustAppend(t, s, ticksChunk("m", 1, 0, 20))
+		waitDurable(t, in, 1)
+		if err := r.freeFiled(); err != nil {
+			t.Fatal(err)
+		}
+		if _, lacks := s.s.lacks(); !lacks {
+			t.Fatal("the file was written before the checkpoint")
+		}
+		time.Sleep(time.Minute)
+		if needed, settled := r.journal.checkpoint.needed, r.journal.settledAt(); needed != settled {
+			t.Errorf("the journal is needed from record %d of %d on", needed, settled)
+		}
+	})
+}
+
+// TestReopenedSessionNeedsNothingOld: the file of a session that is gone on with
+// lacks nothing of what the journal held before.
+func TestReopenedSessionNeedsNothingOld(t *testing.T) {
+	inBubble(t, patient, func(t *testing.T, r *Recorder, disk *disktest.Disk) {
+		s, _, in := begin(t, r, "m", 1)
+		mustAppend(t, s, ticksChunk("m", 1, 0, 20))
+		waitDurable(t, in, 1)
+		s.Detach()
+		time.Sleep(3 * time.Minute)
+		if r.session("m") != nil {
+			t.Fatal("the session has not ended")
+		}
+		before := r.journal.settledAt()
+		begin(t, r, "m", 2)
+		<-r.queue.barrier()
+		if got := r.filed(); got < before {
+			t.Errorf("the journal is needed from record %d on, its own begin behind %d", got, before)
+		}
+	})
 }

@@ -142,6 +142,15 @@ const (
 	wishNow
 )
 
+// failedWrite tells what to queue the session for whose file could not be
+// written.
+func (s *recording) failedWrite() fileWish {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unwritable = true
+	return s.wantsFile()
+}
+
 // wantsFile tells what to queue the session for. The caller holds mu.
 func (s *recording) wantsFile() fileWish {
 	lacks := s.durable - s.written
@@ -198,10 +207,10 @@ func (r *Recorder) writeLoop() {
 		select {
 		case s := <-r.writing:
 			if err := r.writeFile(s); err != nil {
-				// The checkpoint tries again, and says when it is over.
-				s.mu.Lock()
-				s.unwritable = true
-				s.mu.Unlock()
+				// The checkpoint tries again, and says when it is over. One that
+				// is under way may have passed the file: so it waits for its
+				// turn again.
+				r.files.add(s, s.failedWrite())
 				r.troubles.report(troubleFiles, err)
 				r.wantCheckpoint()
 			}

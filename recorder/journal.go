@@ -50,9 +50,11 @@ type journal struct {
 	// committed is the sequence number behind the last durable record. Of
 	// those before settled the sessions know, too.
 	committed, settled uint64
-	written            int64     // bytes committed since the last checkpoint
-	since              time.Time // when that was
-	rate               float64   // bytes a second lately; 0: not known
+	// freed is the sequence number before which no file lacks a record.
+	freed   uint64
+	written int64     // bytes committed since the last checkpoint
+	since   time.Time // when that was
+	rate    float64   // bytes a second lately; 0: not known
 
 	checkpoint *checkpointFile
 }
@@ -98,7 +100,7 @@ func (j *journal) start(segs []*segment, next uint64, want demand, keep bool) er
 	}
 	j.batchLimit, j.most = batchLimit(segs), max(j.most, len(segs))
 	j.next, j.first, j.committed, j.settled = next, next, next, next
-	j.since = time.Now()
+	j.freed, j.since = needed, time.Now()
 	j.epoch = (run + 1) << runShift
 	// From here on nothing of an earlier run is replayed but what is kept.
 	return j.checkpoint.write(run+1, needed)
@@ -454,7 +456,7 @@ func (j *journal) release(needed uint64) error {
 	}
 	j.closed = kept
 	j.rateNow()
-	j.written, j.since = 0, time.Now()
+	j.freed, j.written, j.since = needed, 0, time.Now()
 	return nil
 }
 
@@ -473,6 +475,13 @@ func (j *journal) walk(each func(s *segment, r record, at int64) error) error {
 	j.mu.Unlock()
 	_, err := walk(segs, from, to, each)
 	return err
+}
+
+// holds tells whether there are records that a checkpoint may free.
+func (j *journal) holds() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.freed < j.settled
 }
 
 // sinceCheckpoint is how many bytes were committed since then; short is set

@@ -68,6 +68,9 @@ func (s *recording) awake(found *scanned) {
 	}
 	if s.reopening {
 		s.reopening = false
+		// Its file was made durable when it ended: only what comes from now on
+		// is needed of the journal.
+		s.covered = s.r.journal.settledAt()
 		s.newLine()
 	}
 	s.cut = found.end < s.size

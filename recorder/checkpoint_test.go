@@ -278,3 +278,45 @@ func TestReopenedSessionNeedsNothingOld(t *testing.T) {
 		}
 	})
 }
+
+// TestJournalGrowsToItsLimit counts the segment that the writer is about to use.
+func TestJournalGrowsToItsLimit(t *testing.T) {
+	j := startJournal(t, disktest.New(rand.New(rand.NewPCG(1, 2))))
+	j.begins, j.most = 3, 3
+	for range 2 {
+		if s, err := j.take(); s == nil || err != nil {
+			t.Fatal(s, err)
+		}
+	}
+	if s, err := j.take(); s == nil || err != nil {
+		t.Fatal(s, err)
+	}
+	if j.growEarly() {
+		t.Error("a fourth segment was made of three")
+	}
+	if _, err := j.take(); !errors.Is(err, errJournalFull) {
+		t.Errorf("taking a fourth segment: %v", err)
+	}
+}
+
+// starting notes which files were begun to be stored.
+type starting struct {
+	File
+	started *int
+}
+
+func (s starting) StartSync(int64, int64) { *s.started++ }
+
+// TestStoredEarly: only files that are synced together with many others.
+func TestStoredEarly(t *testing.T) {
+	r := &Recorder{files: newFileQueue()}
+	started := 0
+	for _, c := range []struct{ waiting, want int }{{0, 0}, {4 * syncTogether, 0}, {4*syncTogether + 1, 1}} {
+		r.files.waiting = make([]waitingFile, c.waiting)
+		started = 0
+		r.startStoring(starting{started: &started}, 0, 1)
+		if started != c.want {
+			t.Errorf("where %d wait, %d were begun, want %d", c.waiting, started, c.want)
+		}
+	}
+}

@@ -268,7 +268,7 @@ func (r *Recorder) writeAt(s *recording, b []byte, at int64) error {
 		return err
 	}
 	if _, err = f.WriteAt(b, at); err == nil {
-		startStoring(f, at, len(b))
+		r.startStoring(f, at, len(b))
 	} else {
 		err = errors.Join(err, f.Truncate(at))
 	}
@@ -277,10 +277,19 @@ func (r *Recorder) writeAt(s *recording, b []byte, at int64) error {
 
 // startStoring lets the system store what was written while other files are
 // written: a checkpoint that finds thousands of them to store holds up all else.
-func startStoring(f File, off int64, n int) {
-	if s, ok := f.(disk.Starter); ok {
+// Few files are synced one by one, by descriptors that are opened for it and may
+// not be told of an earlier write that failed: those are left to the sync.
+func (r *Recorder) startStoring(f File, off int64, n int) {
+	if s, ok := f.(disk.Starter); ok && r.files.many() {
 		s.StartSync(off, int64(n))
 	}
+}
+
+// many tells whether so many files wait that they are synced all together.
+func (q *fileQueue) many() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) > 4*syncTogether
 }
 
 // newSuffix ends the name of a session's file until its first bytes are in
@@ -297,7 +306,7 @@ func (r *Recorder) writeFirst(path string, b []byte) error {
 		_, err = f.WriteAt(b, 0)
 	}
 	if err == nil {
-		startStoring(f, 0, len(b))
+		r.startStoring(f, 0, len(b))
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, r.fs.Remove(path+newSuffix))

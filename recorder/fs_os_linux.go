@@ -24,7 +24,7 @@ func syncData(f *os.File) error {
 }
 
 // startSync begins to write a part of a file back. What cannot be written the
-// system remembers: the next sync of the file, or of all, tells it.
+// next sync of the whole file system tells.
 func startSync(f *os.File, off, n int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

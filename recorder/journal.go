@@ -41,6 +41,7 @@ type journal struct {
 
 	// growing is held while a segment is made.
 	growing sync.Mutex
+	all     int // segments that there are
 	number  int // of the next new segment file
 
 	mu     sync.Mutex
@@ -87,6 +88,7 @@ func (j *journal) start(segs []*segment, next uint64, want demand, keep bool) er
 	if err != nil {
 		return err
 	}
+	j.all = len(segs)
 	if segs, err = j.fill(segs, want); err != nil {
 		return err
 	}
@@ -195,6 +197,7 @@ func (j *journal) grow() (*segment, error) {
 	s, err := newSegment(j.fs, j.dir, segmentName(j.number), j.newBytes)
 	if err == nil {
 		j.number++
+		j.all++
 	}
 	return s, err
 }
@@ -210,7 +213,7 @@ func (j *journal) take() (*segment, error) {
 	if s := j.takeFree(); s != nil {
 		return s, nil // made meanwhile
 	}
-	if all, _ := j.segments(); all >= j.most {
+	if j.all >= j.most {
 		return nil, errJournalFull
 	}
 	// Session files need what is left more than the journal does.
@@ -230,7 +233,7 @@ func (j *journal) usual() int { return max(j.begins, j.most-j.most/4) }
 func (j *journal) growEarly() bool {
 	j.growing.Lock()
 	defer j.growing.Unlock()
-	if all, _ := j.segments(); all >= j.usual() {
+	if j.all >= j.usual() {
 		return false
 	}
 	if free, err := j.fs.Free(); err != nil || free < spareSegments*j.newBytes {

@@ -34,6 +34,11 @@ func fewSteps(t testing.TB, r *rand.Rand) Batch {
 		}
 		b.EndTick()
 	}
+	return builtBatch(t, b)
+}
+
+func builtBatch(t testing.TB, b *BatchBuilder) Batch {
+	t.Helper()
 	batch, err := ParseBatch(b.AppendBody(nil), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +99,7 @@ func TestCountedListsAreFound(t *testing.T) {
 			}
 			b.EndTick()
 		}
-		batch, err := ParseBatch(b.AppendBody(nil), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		batch := builtBatch(t, b)
 		var w columnWriter
 		w.begin()
 		w.reset()
@@ -122,10 +124,7 @@ func TestListsThatAreNotAlwaysCounted(t *testing.T) {
 		}
 		b.EndTick()
 	}
-	batch, err := ParseBatch(b.AppendBody(nil), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := builtBatch(t, b)
 	var steps []sample
 	for i := range 2 * learnedSteps {
 		at := 0
@@ -236,11 +235,7 @@ func playerSteps(t testing.TB, r *rand.Rand, steps, players int) Batch {
 		}
 		b.EndTick()
 	}
-	batch, err := ParseBatch(b.AppendBody(nil), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return batch
+	return builtBatch(t, b)
 }
 
 // TestDistancesOfPlayersComeBack writes every stream as distances to the same

@@ -16,6 +16,13 @@ func (r *Recorder) wantCheckpoint() {
 	}
 }
 
+// crowded tells whether journal or ledger hold so much that a checkpoint has
+// to free it.
+func (r *Recorder) crowded() bool {
+	n, short := r.journal.sinceCheckpoint()
+	return n >= r.cfg.CheckpointBytes || short || r.ledger.waiting() > ledgerQueue
+}
+
 // checkpointLoop makes checkpoints, off the way of the acknowledgements.
 func (r *Recorder) checkpointLoop() {
 	tick := time.NewTicker(r.cfg.CheckpointInterval)
@@ -23,6 +30,10 @@ func (r *Recorder) checkpointLoop() {
 	for {
 		select {
 		case <-r.checkpointDue:
+			// The flushes during a checkpoint have asked for what it did.
+			if !r.crowded() && !r.troubles.any() {
+				continue
+			}
 		case <-tick.C:
 			if !r.journal.holds() {
 				continue

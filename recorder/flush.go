@@ -169,7 +169,7 @@ func (r *Recorder) land(batch []*recording) {
 	for _, s := range batch {
 		s.ack(nil)
 	}
-	if n, short := r.journal.sinceCheckpoint(); n >= r.cfg.CheckpointBytes || short || r.ledger.waiting() > ledgerQueue {
+	if r.crowded() {
 		r.wantCheckpoint()
 	}
 }

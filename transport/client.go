@@ -80,6 +80,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	set(&c.SessionMemory, 16<<20)
 	set(&c.Memory, 256<<20)
 	set(&c.ChunkLinger, 100*time.Millisecond)
+	c.ChunkLinger = min(c.ChunkLinger, maxLinger)
 	set(&c.ChunkBytes, 16<<10)
 	c.ChunkBytes = min(c.ChunkBytes, format.MaxRowBytes)
 	set(&c.WriteLinger, 2*time.Millisecond)

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -36,6 +37,11 @@ func (f *fifo[T]) pop() (x T, ok bool) {
 		f.items, f.head = f.items[:n], 0
 	}
 	return x, true
+}
+
+// drop takes out those of which gone is true.
+func (f *fifo[T]) drop(gone func(T) bool) {
+	f.items, f.head = slices.DeleteFunc(f.items[f.head:], gone), 0
 }
 
 // ring wakes the one that listens, now or next time.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"sort"
 	"sync"
 	"time"
 )
@@ -12,6 +13,9 @@ import (
 // a session with hashes the hash of that tick cuts it: as a chunk of its own
 // it would take more room. Where the tick that was expected, or that hash,
 // does not come, the keeper cuts the chunk before the eighth is over.
+
+// maxLinger is as good as for ever, and times can be reckoned with it.
+const maxLinger = 1 << 16 * time.Hour
 
 // longest is the most that a chunk is kept open.
 func longest(linger time.Duration) time.Duration { return linger + linger/8 }
@@ -87,35 +91,65 @@ func (r *Recording) lapsed(place uint64) {
 
 // openChunks are the open chunks of a client, in the order in which they
 // began. Those that were cut stay, without their recording, until all before
-// them have gone: so nothing is searched, and who is visited has something to
-// cut.
+// them have gone, or there are too many of them: so who is visited has something
+// to cut.
 type openChunks struct {
 	mu    sync.Mutex
 	queue fifo[openChunk]
-	gone  uint64 // how many there were before those in queue
+	next  uint64 // the place of the next one
+	cut   int    // how many of queue were cut
 }
 
 type openChunk struct {
-	r   *Recording // nil: cut
-	due time.Duration
+	r     *Recording // nil: cut
+	due   time.Duration
+	place uint64 // ascends
 }
+
+// keepCut is how many that were cut may stay in any case.
+const keepCut = 64
 
 // add gives the place of a chunk, and whether it is the only one.
 func (o *openChunks) add(r *Recording, due time.Duration) (place uint64, only bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := o.queue.len()
-	o.queue.push(openChunk{r, due})
-	return o.gone + uint64(n), n == 0
+	place, only = o.next, o.queue.len() == 0
+	o.next++
+	o.queue.push(openChunk{r, due, place})
+	return place, only
 }
 
 // drop takes that the chunk in a place was cut.
 func (o *openChunks) drop(place uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if place >= o.gone {
-		o.queue.at(int(place - o.gone)).r = nil
+	x := o.find(place)
+	if x == nil || x.r == nil {
+		return
 	}
+	x.r = nil
+	if o.cut++; o.cut > keepCut && 2*o.cut > o.queue.len() {
+		o.queue.drop(func(x openChunk) bool { return x.r == nil })
+		o.cut = 0
+	}
+}
+
+// find gives the chunk in a place; nil where it has gone. Mostly none before it
+// was dropped: then it stands as far from the first one as their places are
+// apart.
+func (o *openChunks) find(place uint64) *openChunk {
+	n := o.queue.len()
+	if n == 0 || place < o.queue.at(0).place {
+		return nil
+	}
+	i := int(place - o.queue.at(0).place)
+	if i >= n || o.queue.at(i).place != place {
+		i = sort.Search(n, func(i int) bool { return o.queue.at(i).place >= place })
+	}
+	if i == n || o.queue.at(i).place != place {
+		return nil
+	}
+	return o.queue.at(i)
 }
 
 // pop takes out the first chunk that is due; nil where there is none. Then
@@ -124,16 +158,13 @@ func (o *openChunks) pop(now time.Duration) (r *Recording, place uint64, next ti
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.queue.len() > 0 {
-		first := o.queue.at(0)
-		if first.r != nil && first.due > now {
+		if first := o.queue.at(0); first.r != nil && first.due > now {
 			return nil, 0, first.due
 		}
-		r, place = first.r, o.gone
-		o.queue.pop()
-		o.gone++
-		if r != nil {
-			return r, place, 0
+		if first, _ := o.queue.pop(); first.r != nil {
+			return first.r, first.place, 0
 		}
+		o.cut--
 	}
 	return nil, 0, 0
 }

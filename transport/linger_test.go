@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -328,6 +329,9 @@ func TestOpenChunksModel(t *testing.T) {
 	var model []entry
 	now := time.Duration(1)
 	for i := range 20_000 {
+		if o.queue.len() > max(2*len(model)+1, len(model)+keepCut) {
+			t.Fatalf("step %d: %d places for %d open chunks", i, o.queue.len(), len(model))
+		}
 		switch rnd.IntN(3) {
 		case 0:
 			e := entry{r: &Recording{}, due: now + 50}
@@ -436,5 +440,53 @@ func TestChunkAllocates(t *testing.T) {
 	}
 	if m := c.memory.Load(); m != 0 || r.memory != 0 {
 		t.Errorf("%d bytes are still held, %d by the session", m, r.memory)
+	}
+}
+
+// TestManyCutBehindAnOpenOne: those that were cut make room, though the first one
+// stays open.
+func TestManyCutBehindAnOpenOne(t *testing.T) {
+	var o openChunks
+	first := &Recording{}
+	place, _ := o.add(first, 1_000_000)
+	for range 100_000 {
+		p, _ := o.add(&Recording{}, 2_000_000)
+		o.drop(p)
+		o.drop(p) // again, and for nothing
+	}
+	if n := o.queue.len(); n > 2*keepCut {
+		t.Errorf("%d places for one open chunk", n)
+	}
+	if r, at, _ := o.pop(1_000_000); r != first || at != place {
+		t.Errorf("place %d is due, want %d", at, place)
+	}
+}
+
+// TestLingers: the shortest cuts at once, the longest never.
+func TestLingers(t *testing.T) {
+	for linger, want := range map[time.Duration]format.Tick{1: 600, 31: 600, time.Microsecond: 600, 24 * time.Hour: 0, math.MaxInt64 / 2: 0, math.MaxInt64: 0} {
+		t.Run(linger.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.cfg.ChunkLinger = linger
+				c := w.connect()
+				s := spec("match-1")
+				s.Meta.HashBytes = 0
+				r, err := c.Open(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 600 {
+					if err := r.EndTick(); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second / 60)
+				}
+				if got := r.Durable() - s.Meta.FirstTick; got != want {
+					t.Errorf("%d ticks are durable, want %d", got, want)
+				}
+				w.close(c)
+			})
+		})
 	}
 }

@@ -91,11 +91,12 @@ func (l *link) append(alias uint64, chunk []byte) {
 }
 
 // offer is put for a recording whose turn it is not: false where that would
-// keep others waiting, or nothing more may go.
+// keep others waiting, or nothing more may go. Most of a write stays for those
+// whose turn it is, and for sessions that are opened.
 func (l *link) offer(alias uint64, chunk []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.full() {
+	if l.leaving || len(l.out) >= turnSize {
 		return false
 	}
 	l.append(alias, chunk)
@@ -123,11 +124,12 @@ func (l *link) leave() {
 // of life where there is nothing.
 func (l *link) send() error {
 	var buf []byte
+	wrote := time.Now()
 	for {
 		var last bool
 		buf, last = l.gather(buf)
 		if len(buf) == 0 {
-			idle, ok := l.awaitWork()
+			idle, ok := l.awaitWork(wrote)
 			if !ok {
 				return nil
 			}
@@ -139,6 +141,7 @@ func (l *link) send() error {
 		if err := writeWithin(l.c, buf, l.client.cfg.WriteTimeout); err != nil {
 			return err
 		}
+		wrote = time.Now()
 		l.client.sent(len(buf))
 		if last {
 			return l.awaitClosed()
@@ -146,10 +149,17 @@ func (l *link) send() error {
 	}
 }
 
-// awaitWork waits until there is something to send, or nothing was for the
-// daemon's heartbeat; not ok where the link has ended.
-func (l *link) awaitWork() (idle, ok bool) {
-	quiet, stop := after(l.ok.heartbeat)
+// awaitWork waits until there may be something to send, or nothing was written
+// for the daemon's heartbeat; not ok where the link has ended. The bell also
+// rings for what may not go yet: the heartbeat counts from the last write.
+func (l *link) awaitWork(wrote time.Time) (idle, ok bool) {
+	left := l.ok.heartbeat
+	if left > 0 {
+		if left -= time.Since(wrote); left <= 0 {
+			return true, true
+		}
+	}
+	quiet, stop := after(left)
 	defer stop()
 	select {
 	case <-l.client.bell:

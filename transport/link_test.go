@@ -168,3 +168,19 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 func (p *pieces) SetReadDeadline(time.Time) error { return nil }
+
+// TestOpenOnFullLink: on a slow link that others keep full, a session that is
+// opened waits for a part of a write, and not for all that could be sent.
+func TestOpenOnFullLink(t *testing.T) {
+	l := &link{client: newClient(&addresses{list: []string{"a:1"}}, ClientConfig{})}
+	chunk := make([]byte, 1000)
+	n := 0
+	for l.offer(1, chunk) {
+		if n++; n > writeSize {
+			t.Fatal("a chunk is always taken")
+		}
+	}
+	if len(l.out) > turnSize+2*len(chunk) || l.filled() {
+		t.Errorf("%d bytes were taken, a turn is %d and a write %d", len(l.out), turnSize, writeSize)
+	}
+}

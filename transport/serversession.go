@@ -93,11 +93,11 @@ func (s *serverSession) opened(session Session, reply *OpenReply) bool {
 		totals: reply.Totals, window: uint64(reply.Window), safe: s.safe, ending: reply.Ending}
 	c.enqueueLocked(answer.append(nil, c.version))
 	s.state.Store(sessionLive)
-	if s.early != nil {
-		s.stall(s.early)
-	}
 	if before.received > reply.Received || before.durable > reply.Durable || before.durableTick > reply.DurableTick {
 		s.sayAck()
+	}
+	if s.early != nil {
+		s.stall(s.early) // an ack behind it would say that it is over
 	}
 	return true
 }

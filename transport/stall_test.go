@@ -98,3 +98,74 @@ func TestStallInOrder(t *testing.T) {
 		t.Errorf("a stall that was over is told: % x", out)
 	}
 }
+
+// TestAliveWhileNothingMayGo: a client whose sessions all wait for the daemon's
+// disk gives signs of life, though its game goes on and would have more to send.
+func TestAliveWhileNothingMayGo(t *testing.T) {
+	for _, waits := range []string{"for the disk", "for the window"} {
+		t.Run(waits, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.rec.delay = time.Hour // until anything is acknowledged
+				if waits == "for the window" {
+					w.rec.window = 1
+				}
+				w.cfg.DeadAfter = 2 * time.Hour
+				c := w.connect()
+				r, err := c.Open(spec("match-1"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.EndTick(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if waits == "for the disk" {
+					w.rec.stall()
+					time.Sleep(time.Second)
+				}
+				for range 60 * 20 { // a minute at 20 Hz
+					if err := r.EndTick(); err != nil {
+						t.Fatal(err)
+					}
+					r.Flush()
+					time.Sleep(50 * time.Millisecond)
+				}
+				if n := c.Stats().Connects; n != 1 {
+					t.Errorf("%d connections: %v", n, w.reported())
+				}
+				if r.q.sent != 1 || len(r.q.chunks) < 1000 {
+					t.Errorf("%d of %d chunks were sent: the session did not wait", r.q.sent, len(r.q.chunks))
+				}
+				w.cut()
+				_ = c.Close(within(t, time.Second))
+			})
+		})
+	}
+}
+
+// TestStallBeforeOpened: what was told while the Recorder was still opening the
+// session reaches the client in that order: acknowledged, then stalled.
+func TestStallBeforeOpened(t *testing.T) {
+	p := newPipe()
+	c := newServerConn(newServer(Config{Recorder: newFakeRecorder()}), &p.b)
+	c.version = Version
+	s, err := c.addSession(&open{alias: 1, session: "match-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Ack(3, 2, 20)
+	s.Stalled(Refusal{Code: CodeStorage})
+	s.opened(nil, &OpenReply{Window: 100, Received: 1})
+	var got []byte
+	for b := c.gather(nil); len(b) > 0; {
+		typ, length, head, err := frameHead(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, b = append(got, typ), b[head+length:]
+	}
+	if want := []byte{typeOpened, typeAck, typeStalled}; string(got) != string(want) {
+		t.Errorf("frames %x, want %x", got, want)
+	}
+}

@@ -71,10 +71,8 @@ func (g *game) die() leavings {
 	return l
 }
 
-// resume resumes from leavings and compares all that the spool holds then
-// with the oracle, up to the tick that it gives. Hashes of ticks from
-// unhashed on may be missing.
-func (l leavings) resume(t *testing.T, e *expected, unhashed format.Tick) (next format.Tick, told []error) {
+// open resumes from leavings, and opens what the spool holds then.
+func (l leavings) open(t *testing.T) (*Client, *Recording, *format.File) {
 	t.Helper()
 	dir := t.TempDir()
 	for suffix, b := range l.files {
@@ -91,6 +89,15 @@ func (l leavings) resume(t *testing.T, e *expected, unhashed format.Tick) (next 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, r, f
+}
+
+// resume resumes from leavings and compares all that the spool holds then
+// with the oracle, up to the tick that it gives. Hashes of ticks from
+// unhashed on may be missing.
+func (l leavings) resume(t *testing.T, e *expected, unhashed format.Tick) (next format.Tick, told []error) {
+	t.Helper()
+	c, r, f := l.open(t)
 	defer f.Close()
 	next = r.NextTick()
 	if next > e.next() {
@@ -495,22 +502,7 @@ func TestTailHasNotes(t *testing.T) {
 		g.r.Report(format.Report{At: 12, Of: 11, Peer: 1, Hash: []byte{1}})); err != nil {
 		t.Fatal(err)
 	}
-	files := g.die().files
-	dir := t.TempDir()
-	for suffix, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, "match-1"+suffix), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := newClient(&addresses{list: []string{"a:1"}}, ClientConfig{Spool: dir})
-	r, err := c.Resume("match-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := format.Open(filepath.Join(dir, "match-1.rply"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, r, f := g.die().open(t)
 	defer f.Close()
 	reports := 0
 	if err := f.Reports(func(format.Report) error { reports++; return nil }); err != nil {

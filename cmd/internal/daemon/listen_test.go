@@ -26,19 +26,26 @@ func addressed(t *testing.T, listen, http string) (*Daemon, string) {
 // closed is whether a socket was closed here.
 func closed(s interface{ Close() error }) bool { return errors.Is(s.Close(), net.ErrClosed) }
 
-// A daemon whose address is taken leaves nothing behind: no data folder, no
-// socket.
-func TestAddressTaken(t *testing.T) {
+// takenPorts are in use until the test ends.
+func takenPorts(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer udp.Close()
+	t.Cleanup(func() { udp.Close() })
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tcp.Close()
+	t.Cleanup(func() { tcp.Close() })
+	return udp, tcp
+}
+
+// A daemon whose address is taken leaves nothing behind: no data folder, no
+// socket.
+func TestAddressTaken(t *testing.T) {
+	udp, tcp := takenPorts(t)
 	for name, c := range map[string]struct{ listen, http string }{
 		"listen": {udp.LocalAddr().String(), "127.0.0.1:0"},
 		"http":   {"127.0.0.1:0", tcp.Addr().String()},

@@ -198,9 +198,9 @@ func (f *fewWarnings) count(kind string) (print bool, more int) {
 	return true, more
 }
 
-// repeatedKind is the kind of what one session hears at every try: that it
-// is refused for now, where only numbers change from one try to the next, and
-// that there is no connection.
+// repeatedKind is the kind of what one session hears at every try: a refusal
+// that is temporary, where only numbers change from one try to the next, and that
+// there is no connection.
 func repeatedKind(session string, err error) string {
 	if isError[*transport.Refusal](err) || session == "" {
 		return strings.Map(withoutDigits, err.Error())
